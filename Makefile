@@ -1,0 +1,37 @@
+# The front door. `make` alone prints what there is.
+PORT ?= 8090
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+FAST := not slow and not integration and not e2e
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+setup: .venv/run.done ## make .venv with the `loadaware` command in it
+run: setup ## start the demo on 127.0.0.1:8090 (PORT=... to change)
+	@$(BIN)/loadaware demo --port $(PORT)
+test: .venv/test.done ## run every test that needs Python alone
+	@$(BIN)/python -m pytest -m "$(FAST)" --cov --cov-report=term:skip-covered tests
+test-slow: .venv/test.done ## run the slow tests: the wheel in an empty environment
+	@$(BIN)/python -m pytest -m slow tests
+integration: .venv/test.done ## run the tests that need a real Prometheus (built from source once)
+	@$(BIN)/python -m pytest -m integration tests/integration
+e2e: .venv/test.done ## run the tests that need a real control plane (built from source once)
+	@$(BIN)/python -m pytest -m e2e tests/e2e
+check: .venv/test.done ## lint, format, types, import contracts
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+format: .venv/test.done ## mend what the linter can mend
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+lock: ## pin every dependency anew (needs `uv` on the PATH)
+	@$(UV) pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra history --group test pyproject.toml -o requirements/test.txt
+clean: ## remove what was made
+	@rm -rf .venv dist build .coverage* .mypy_cache .ruff_cache .hypothesis
+.PHONY: help setup run test test-slow integration e2e check format lock clean
+
+UV := uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-annotate --upgrade --custom-compile-command 'make lock'
+.venv/bin/python:
+	@$(PYTHON) -m venv .venv
+.venv/run.done: .venv/bin/python requirements/run.txt pyproject.toml
+	@echo "setting up .venv (once)" && $(PIP) install --require-hashes -r requirements/run.txt && $(PIP) install --no-deps --editable . && touch $@
+.venv/test.done: .venv/run.done requirements/test.txt
+	@echo "adding the test tools to .venv (once)" && $(PIP) install --require-hashes -r requirements/test.txt && touch $@
