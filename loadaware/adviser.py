@@ -1,0 +1,108 @@
+"""The one who answers: a snapshot, what happened since, and the profiles. One thread, never waits.
+
+`receive` takes snapshots and changes from the observer; `filter` and `rank` answer requests. A ranked pod is booked
+at once (see in_flight), so the next request of a burst already sees it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from collectors.manifests import Pod
+from loadaware.changes import Change, PodBound
+from loadaware.errors import UnknownProfileError
+from loadaware.in_flight import InFlight, Rule
+from loadaware.observer import OPT_OUT_ANNOTATION
+from loadaware.ranking import Filtering, Profile, Question, Ranking, Staleness, filter_nodes, indifferent, rank
+from loadaware.snapshot import Snapshot
+
+MOST_TIED = 64
+"""A booking is shared among equally good nodes; if more than this are equal, nothing is known and none is booked."""
+
+
+@dataclass(frozen=True)
+class AdviserSettings:
+    """Profiles by name, and how doubt and bookings are handled."""
+
+    profiles: Mapping[str, Profile]
+    default_profile: str
+    staleness: Staleness = field(default_factory=Staleness)
+    in_flight_rule: Rule = "MissingShare"
+    booking_seconds: float = 10.0
+
+
+class Adviser:
+    """Filters and ranks."""
+
+    def __init__(self, settings: AdviserSettings, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.snapshot = Snapshot.empty()
+        self.configure(settings)
+
+    def configure(self, settings: AdviserSettings) -> None:
+        """Take new settings; bookings made under the old ones are let go."""
+        self.settings = settings
+        scorers = [w.scorer for profile in settings.profiles.values() for w in profile.scorers]
+        filters = [named.filter for profile in settings.profiles.values() for named in profile.filters]
+        self.in_flight = InFlight([*scorers, *filters], settings.in_flight_rule, settings.booking_seconds)
+        self.in_flight.restart(self.snapshot)
+
+    def receive(self, message: Snapshot | Change) -> None:
+        """Take what the observer sends, in its order."""
+        if isinstance(message, Snapshot):
+            self.in_flight.restart(message)
+            self.snapshot = message
+        elif isinstance(message, PodBound):
+            self.in_flight.bound(message)
+        else:
+            self.in_flight.left(message)
+
+    def profile_for(self, pod: Pod, named: str | None = None) -> Profile:
+        """A profile named in the path wins, then the pod's schedulerName, then the default."""
+        settings = self.settings
+        if named is not None:
+            if named not in settings.profiles:
+                raise UnknownProfileError(named, tuple(settings.profiles))
+            return settings.profiles[named]
+        return settings.profiles.get(pod.scheduler_name) or settings.profiles[settings.default_profile]
+
+    def opted_out(self, pod: Pod) -> bool:
+        """Whether the pod is to be placed as if we were not there."""
+        return pod.annotations.get(OPT_OUT_ANNOTATION) == "true" or pod.namespace in self.snapshot.exempt_namespaces
+
+    def filter(self, pod: Pod, names: Sequence[str], profile: str | None = None) -> Filtering:
+        """Which nodes may take the pod. If only one may, kube-scheduler asks no further: it is booked there."""
+        chosen = self.profile_for(pod, profile)
+        if self.opted_out(pod) or not chosen.filters:
+            answer = Filtering(chosen.name, tuple(names), {}, {})
+        else:
+            answer = filter_nodes(chosen, Question(self.snapshot, self.in_flight, pod, names))
+        if len(answer.passed) == 1:
+            self._book(pod, answer.passed)
+        return answer
+
+    def rank(
+        self,
+        pod: Pod,
+        names: Sequence[str],
+        profile: str | None = None,
+        *,
+        book: bool = True,
+        explain: bool = False,
+    ) -> Ranking:
+        """Score every node asked for, and book the pod on the best."""
+        now = self._clock()
+        self.in_flight.expire(now)
+        chosen = self.profile_for(pod, profile)
+        if self.opted_out(pod):
+            return indifferent(chosen, names)
+        question = Question(self.snapshot, self.in_flight, pod, names)
+        ranking = rank(chosen, question, self.settings.staleness, now, explain=explain)
+        if book:
+            best = ranking.best()
+            self._book(pod, [names[position] for position in best[: MOST_TIED + 1]])
+        return ranking
+
+    def _book(self, pod: Pod, names: Sequence[str]) -> None:
+        if 0 < len(names) <= MOST_TIED and pod.identity:
+            shares = [1.0 / len(names)] * len(names)
+            self.in_flight.book(pod.identity, pod.shape, names, shares, self._clock())

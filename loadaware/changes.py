@@ -1,0 +1,26 @@
+"""What happened to pods between two snapshots: the small steps from the one who watches to the one who answers."""
+
+import msgspec
+
+from collectors.manifests import Shape
+
+
+class PodBound(msgspec.Struct, frozen=True, gc=False):
+    """A pod is on a node now."""
+
+    identity: str
+    node: str
+    shape: Shape
+    bound_at: float
+
+
+class PodLeft(msgspec.Struct, frozen=True, gc=False):
+    """A pod finished, was deleted, or will never be bound. `node` is None if it was on none."""
+
+    identity: str
+    node: str | None = None
+    shape: Shape = Shape()
+    bound_at: float = float("-inf")
+
+
+Change = PodBound | PodLeft

@@ -1,0 +1,298 @@
+"""The configuration: frozen classes, `load(path) -> Config`. Unknown keys are refused with their path.
+
+Written as people write KubeSchedulerConfiguration: apiVersion, kind, camelCase, durations (15s), quantities (500m).
+The defaults work in a cluster with nothing but metrics-server. Each field's docstring says what it does and why its
+default is what it is; docs/configuration.md is made from them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from loadaware.config_problems import explain_problem
+from loadaware.errors import ConfigError
+from loadaware.in_flight import Rule
+from loadaware.quantities import Duration, Quantity, decode_hook
+
+API_VERSION = "loadaware.io/v1alpha1"
+KIND = "LoadAwareConfiguration"
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Base of every part of the configuration."""
+
+
+class MetricsServerSource(Section, frozen=True, kw_only=True, tag_field="type", tag="MetricsServer"):
+    """metrics.k8s.io, as metrics-server and others serve it."""
+
+    pods: bool = True
+    """Read pod usage too. Off saves some 500 bytes per pod and reading."""
+    timeout: Duration = Duration(30.0)
+    """How long one reading may take; 150,000 pods are some 75 MB."""
+
+
+class BasicAuth(Section, frozen=True, kw_only=True):
+    """A user name and a file that holds the password."""
+
+    username: str
+    password_file: str
+
+
+class PrometheusSource(Section, frozen=True, kw_only=True, tag_field="type", tag="Prometheus"):
+    """Whatever speaks the Prometheus API: Prometheus, Thanos, Mimir, VictoriaMetrics."""
+
+    url: str
+    """Where it answers, such as http://prometheus.monitoring:9090."""
+    node_queries: Mapping[str, str] = {}
+    """PromQL per resource for nodes, in cores and bytes. Empty: node-exporter's series, else cAdvisor's."""
+    pod_queries: Mapping[str, str] = {}
+    """PromQL per resource for pods, with labels `namespace` and `pod`. Empty: cAdvisor's series."""
+    pods: bool = True
+    """Read pod usage too."""
+    node_label: str = ""
+    """The label that names the node. Empty: found by itself."""
+    node_pattern: str = ""
+    """A regular expression whose group `node` (or first group) in that label is the node."""
+    bearer_token_file: str = ""
+    """Read anew for each request, so the token may rotate."""
+    basic_auth: BasicAuth | None = None
+    """A user name and a password file."""
+    headers: Mapping[str, str] = {}
+    """Sent with each request: a tenant, say."""
+    ca_file: str = ""
+    """The authority that signed the server's certificate. Empty: the system's."""
+    insecure_skip_verify: bool = False
+    """Do not check the server's certificate. For trying out only."""
+    timeout: Duration = Duration(10.0)
+    """How long one query may take."""
+    history: bool = True
+    """Fill the window from the past at start, so that a restart is warm."""
+
+
+class LoadWatcherSource(Section, frozen=True, kw_only=True, tag_field="type", tag="LoadWatcher"):
+    """A load-watcher service, as Trimaran uses it."""
+
+    url: str
+    """Where it answers; /watcher is added."""
+    timeout: Duration = Duration(10.0)
+    """How long one reading may take."""
+
+
+class ReplaySource(Section, frozen=True, kw_only=True, tag_field="type", tag="Replay"):
+    """A recorded history, played back. For trying a configuration out."""
+
+    folder: str
+    """The history's folder."""
+    speed: float = 1.0
+    """1 is as it was, 60 a minute per second."""
+    loop: bool = True
+    """Begin again at the end."""
+
+
+Source = MetricsServerSource | PrometheusSource | LoadWatcherSource | ReplaySource
+
+
+class PluginReference(Section, frozen=True, kw_only=True):
+    """A filter by name, with its args."""
+
+    name: str
+    """A row of docs/plugins.md, or another distribution's entry point."""
+    args: Mapping[str, Any] = {}
+    """The plugin's own settings."""
+
+
+class ScorerReference(PluginReference, frozen=True, kw_only=True):
+    """A scorer by name, with its weight and args."""
+
+    weight: float = 1.0
+    """Its share among the profile's scorers."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weight < float("inf"):
+            raise ValueError(f"weight must be above zero, not {self.weight:g}")
+
+
+class ProfileSection(Section, frozen=True, kw_only=True):
+    """How pods of one schedulerName are filtered and ranked."""
+
+    scheduler_name: str = "default-scheduler"
+    """Pods whose spec.schedulerName is this use the profile; it is also its name in the path."""
+    scorers: tuple[ScorerReference, ...] = ()
+    """Weighted; their weighted mean is the score."""
+    filters: tuple[PluginReference, ...] = ()
+    """Applied in order. None by default: placing by load needs no rejection."""
+    max_score: int = 30
+    """The best priority on the wire. 30 with extender weight 1 counts like an in-tree plugin of weight 3; 10 is the
+    protocol's own range and leaves only 11 levels."""
+    least_passing: int = 3
+    """How many of the least loaded nodes pass when load rules would reject every node."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.max_score <= 1000:
+            raise ValueError(f"maxScore must be in 1..1000, not {self.max_score}")
+        if self.least_passing < 1:
+            raise ValueError("leastPassing must be at least 1: a load rule never empties the list")
+        if "/" in self.scheduler_name or not self.scheduler_name:
+            raise ValueError("schedulerName must be a name without a slash")
+
+
+class WindowSection(Section, frozen=True, kw_only=True):
+    """How much past is kept, and how it is summed up."""
+
+    length: Duration = Duration(900.0)
+    """The main window: mean and deviation are over this. As Trimaran's load-watcher has it."""
+    longer: tuple[Duration, ...] = (Duration(300.0), Duration(3600.0), Duration(86400.0))
+    """Other lengths kept beside it, in 60 buckets each."""
+    percentiles: tuple[float, ...] = (95.0,)
+    """Percentiles of the main window that plugins may use."""
+
+    def __post_init__(self) -> None:
+        if not 60 <= self.length <= 3600:
+            raise ValueError("length must be in 1m..1h; longer ones belong in `longer`")
+        if len(self.longer) > 8:
+            raise ValueError("longer takes at most 8 lengths")
+        if any(not 0 <= p <= 100 for p in self.percentiles):
+            raise ValueError("percentiles must be in 0..100")
+
+
+class StalenessSection(Section, frozen=True, kw_only=True):
+    """When a measurement is doubted, and when it is worth nothing."""
+
+    fresh: Duration = Duration(300.0)
+    """Up to this age a measurement counts wholly. Five minutes cost no placement quality on real traces."""
+    expired: Duration = Duration(900.0)
+    """From this age on it counts for nothing; in between it fades."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.fresh < self.expired:
+            raise ValueError("expired must be longer than fresh, and both above zero")
+
+
+class InFlightSection(Section, frozen=True, kw_only=True):
+    """How pods placed but not yet measured are counted."""
+
+    rule: Rule = "MissingShare"
+    """MissingShare: by the share of the window that has not seen them. Trimaran: wholly, for 60 seconds."""
+    booking_timeout: Duration = Duration(10.0)
+    """How long a ranked pod stays booked if no watch tells where it went."""
+
+
+class TLSSection(Section, frozen=True, kw_only=True):
+    """Certificates of the extender."""
+
+    cert_file: str
+    """The server's certificate chain, PEM."""
+    key_file: str
+    """Its key, PEM."""
+    client_ca_file: str = ""
+    """If set, a client must show a certificate signed by this authority."""
+
+
+class ServerSection(Section, frozen=True, kw_only=True):
+    """Where and how requests are answered."""
+
+    address: str = "0.0.0.0"
+    """The address to listen on."""
+    port: int = 8090
+    """The port to listen on."""
+    body_limit: Quantity = Quantity(128 * 2**20)
+    """The largest body taken: 5,000 whole nodes can be 75 MB."""
+    keep_alive: Duration = Duration(120.0)
+    """How long an idle connection is kept. kube-scheduler reuses one idle for up to 90 s."""
+    connections: int = 1024
+    """How many connections at once; further ones are answered 503."""
+    drain: Duration = Duration(10.0)
+    """How long requests under way may take after SIGTERM."""
+    readiness_grace: Duration = Duration(60.0)
+    """Ready after the first good reading, or after this long without one: answers are neutral then, not wrong."""
+    tls: TLSSection | None = None
+    """HTTPS. None: plain HTTP."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise ValueError(f"port must be in 0..65535, not {self.port}")
+        if self.connections < 1:
+            raise ValueError("connections must be at least 1")
+        if self.body_limit < 1024:
+            raise ValueError("bodyLimit must be at least 1Ki")
+
+
+class LogSection(Section, frozen=True, kw_only=True):
+    """What is written to standard error."""
+
+    format: Literal["text", "json"] = "text"
+    """Lines for people, or JSON lines."""
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least severity written."""
+
+
+DEFAULT_PROFILES = (ProfileSection(scorers=(ScorerReference(name="TargetLoadPacking"),)),)
+
+
+class Config(Section, frozen=True, kw_only=True):
+    """The whole configuration."""
+
+    api_version: Literal["loadaware.io/v1alpha1"] = API_VERSION
+    """The version of this format."""
+    kind: Literal["LoadAwareConfiguration"] = KIND
+    """What this file is."""
+    source: Source = MetricsServerSource()
+    """Where usage is read from."""
+    interval: Duration = Duration(15.0)
+    """How often it is read. A source that has nothing new costs a request and adds nothing."""
+    window: WindowSection = WindowSection()
+    """How much past is kept."""
+    staleness: StalenessSection = StalenessSection()
+    """When data is doubted."""
+    in_flight: InFlightSection = InFlightSection()
+    """How unmeasured pods are counted."""
+    profiles: tuple[ProfileSection, ...] = DEFAULT_PROFILES
+    """By schedulerName. The first one serves pods of every other schedulerName too."""
+    server: ServerSection = ServerSection()
+    """Where requests are answered."""
+    log: LogSection = LogSection()
+    """What is logged."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.interval <= 600:
+            raise ValueError("interval must be in 1s..10m")
+        if not self.profiles:
+            raise ValueError("profiles must name at least one profile")
+        names = [profile.scheduler_name for profile in self.profiles]
+        if len(set(names)) != len(names):
+            raise ValueError(f"profiles must differ in schedulerName: {', '.join(names)}")
+
+
+def load(path: str | Path) -> Config:
+    """Read a file. Raises ConfigError with file, path, what was expected and the nearest right word."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(str(path), "", f"cannot be read: {error}") from error
+    return parse(text, str(path))
+
+
+def parse(text: str, file: str = "<text>") -> Config:
+    """Parse YAML (or JSON). Raises ConfigError."""
+    return convert(parse_yaml(text, file) or {}, Config, file)
+
+
+def parse_yaml(text: str, file: str) -> Any:
+    """Parsed YAML. Raises ConfigError with the line."""
+    import yaml
+
+    try:
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader
+    except yaml.YAMLError as error:
+        raise ConfigError(file, "", f"is not YAML: {' '.join(str(error).split())}") from error
+
+
+def convert(value: Any, kind: type[Any], file: str, prefix: str = "") -> Any:
+    """A parsed value as one of our classes. Raises ConfigError."""
+    try:
+        return msgspec.convert(value, kind, dec_hook=decode_hook)
+    except msgspec.ValidationError as error:
+        where, problem, hint = explain_problem(str(error), value, kind)
+        raise ConfigError(file, ".".join(part for part in (prefix, where) if part), problem, hint) from error

@@ -1,0 +1,10 @@
+"""The filters there are: a table one can grep. Others' come by the entry point group `loadaware.filters`."""
+
+from collections.abc import Mapping
+
+from loadaware.filters.filter import Filter
+from loadaware.filters.usage_threshold import UsageThreshold
+
+FILTERS: Mapping[str, type[Filter]] = {
+    "UsageThreshold": UsageThreshold,
+}

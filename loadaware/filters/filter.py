@@ -1,0 +1,29 @@
+"""What a filter is: a frozen value that says which nodes a pod must not go to, and why.
+
+A filter's fields are its args, as with scorers. `unresolvable` tells kube-scheduler that no eviction would help
+(a missing label); a load rule is resolvable: evicting pods lowers load. `load_rule` filters may never empty a list
+of nodes: when they would reject all, the least loaded pass (see ranking).
+"""
+
+from typing import ClassVar
+
+import msgspec
+
+from collectors.manifests import Pod
+from loadaware.snapshot import Nodes
+from loadaware.window import Bools
+
+
+class Filter(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Base of every filter."""
+
+    unresolvable: ClassVar[bool] = False
+    load_rule: ClassVar[bool] = False
+
+    def rejects(self, nodes: Nodes, pod: Pod) -> Bools:
+        """Whether each node is rejected. A node that was not measured passes."""
+        raise NotImplementedError
+
+    def reason(self, nodes: Nodes, pod: Pod, position: int) -> str:
+        """Why the node at that position is rejected, for a person."""
+        raise NotImplementedError

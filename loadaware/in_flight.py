@@ -1,0 +1,196 @@
+"""Placed but not yet measured: one ledger of pods, priced by each scorer that asks.
+
+A pod is in flight on a node from the moment it is placed until the window has seen all of it:
+
+    missing share = clamp01(1 - (newest sample - bound) / span of the window)          rule "MissingShare"
+                  = 1 if bound after, or less than 60 s before, the newest sample      rule "Trimaran"
+    in flight(node) = sum over pods of  missing share * scorer.demand(shape)
+
+It survives restarts because it is made anew from the pods themselves at each snapshot. Between snapshots it is
+corrected step by step: a pod bound counts wholly, a pod gone no longer.
+
+Booking at the answer. kube-scheduler asks for the next pod before any watch tells where the last one went, so a
+ranked pod is booked at once where it will most likely go, and the booking stands until the watch tells, the pod is
+asked for again, or `booking_seconds` have passed. Bookings are bounded in number; the oldest go first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from collectors.manifests import Shape
+from collectors.reading import Floats
+from loadaware.changes import PodBound, PodLeft
+from loadaware.scorers.scorer import CountsInFlight
+from loadaware.snapshot import Snapshot
+from loadaware.window import Ints
+
+Rule = Literal["MissingShare", "Trimaran"]
+TRIMARAN_SECONDS = 60.0
+MOST_BOOKINGS = 20_000
+
+
+@dataclass(frozen=True)
+class Booking:
+    """Where a ranked pod will probably go: node names with shares that add up to one."""
+
+    shape: Shape
+    nodes: tuple[str, ...]
+    shares: tuple[float, ...]
+    expires: float
+
+
+class InFlight:
+    """The ledger. One thread only: the one that answers requests."""
+
+    def __init__(self, scorers: Sequence[object], rule: Rule = "MissingShare", booking_seconds: float = 10.0) -> None:
+        self._prices = [_Prices(s) for s in scorers if isinstance(s, CountsInFlight)]
+        self._rule = rule
+        self._booking_seconds = booking_seconds
+        self._bookings: dict[str, Booking] = {}
+        self._bound_since: set[str] = set()
+        self.restart(Snapshot.empty())
+
+    def __len__(self) -> int:
+        """Bookings that stand."""
+        return len(self._bookings)
+
+    def restart(self, snapshot: Snapshot) -> None:
+        """Begin anew from a snapshot: it knows of every change told before it."""
+        self._snapshot = snapshot
+        self._bound_since.clear()
+        self.requested = snapshot.requested.copy()
+        self.limits = snapshot.limits.copy()
+        self.pods = snapshot.pod_counts.copy()
+        placed = snapshot.placed
+        missing = self._missing_share(placed.rows, placed.bound_at)
+        for price in self._prices:
+            price.restart(snapshot, placed.rows, placed.shapes, missing)
+        for booking in self._bookings.values():
+            self._count_booking(booking, 1.0)
+
+    def usage_for(self, scorer: object) -> Floats | None:
+        """In-flight usage (node, resource) at this scorer's prices; None if it declares no need."""
+        for price in self._prices:
+            if price.scorer is scorer:
+                return price.usage
+        return None
+
+    def expire(self, now: float) -> None:
+        """Drop bookings whose time has passed. They stand in the order in which they were made."""
+        while self._bookings:
+            identity, booking = next(iter(self._bookings.items()))
+            if booking.expires > now and len(self._bookings) <= MOST_BOOKINGS:
+                return
+            self._drop_booking(identity)
+
+    def book(self, identity: str, shape: Shape, nodes: Sequence[str], shares: Sequence[float], now: float) -> None:
+        """Count a pod where it will most likely go."""
+        self._drop_booking(identity)
+        if identity in self._bound_since or not nodes:
+            return
+        booking = Booking(shape, tuple(nodes), tuple(shares), now + self._booking_seconds)
+        self._bookings[identity] = booking
+        self._count_booking(booking, 1.0)
+
+    def bound(self, change: PodBound) -> None:
+        """The watch tells where a pod went."""
+        self._drop_booking(change.identity)
+        self._bound_since.add(change.identity)
+        self._count(self._row(change.node), change.shape, 1.0, 1.0)
+
+    def left(self, change: PodLeft) -> None:
+        """The watch tells that a pod is gone."""
+        self._drop_booking(change.identity)
+        row = self._row(change.node)
+        if row is None:
+            return
+        if change.identity in self._bound_since:
+            missing = 1.0
+        else:
+            missing = float(self._missing_share(np.array([row]), np.array([change.bound_at]))[0])
+        self._count(row, change.shape, -1.0, -missing)
+
+    def _row(self, node: str | None) -> int | None:
+        return None if node is None else self._snapshot.index.get(node)
+
+    def _drop_booking(self, identity: str) -> None:
+        booking = self._bookings.pop(identity, None)
+        if booking is not None:
+            self._count_booking(booking, -1.0)
+
+    def _count_booking(self, booking: Booking, sign: float) -> None:
+        for node, share in zip(booking.nodes, booking.shares, strict=True):
+            self._count(self._row(node), booking.shape, sign * share, sign * share)
+
+    def _count(self, row: int | None, shape: Shape, pods: float, unmeasured: float) -> None:
+        if row is None:
+            return
+        columns = self._snapshot.resource_index
+        limits = dict(shape.limits)
+        for resource, amount in shape.requests:
+            if resource in columns:
+                self.requested[row, columns[resource]] += pods * amount
+                limits[resource] = max(limits.get(resource, 0.0), amount)
+        for resource, amount in limits.items():
+            if resource in columns:
+                self.limits[row, columns[resource]] += pods * amount
+        self.pods[row] += pods
+        for price in self._prices:
+            price.count(row, shape, unmeasured)
+
+    def _missing_share(self, rows: Ints, bound_at: Floats) -> Floats:
+        """The share of each pod's node window that has not seen the pod."""
+        newest = self._snapshot.sampled_at[rows]
+        with np.errstate(invalid="ignore"):
+            seen = newest - bound_at
+        seen = np.where(np.isnan(seen), np.where(np.isinf(bound_at) & (bound_at > 0), -np.inf, np.inf), seen)
+        if self._rule == "Trimaran":
+            return np.where(seen < TRIMARAN_SECONDS, 1.0, 0.0)
+        return np.clip(1.0 - seen / self._spans(rows), 0.0, 1.0)
+
+    def _spans(self, rows: Ints) -> Floats:
+        """How much time each node's window covers: less than its length while it fills."""
+        snapshot = self._snapshot
+        if snapshot.window_starts is None:
+            return np.full(len(rows), snapshot.window_seconds)
+        with np.errstate(invalid="ignore"):
+            covered = snapshot.sampled_at[rows] - snapshot.window_starts[rows]
+        return np.clip(np.nan_to_num(covered, nan=0.0, posinf=0.0, neginf=0.0), 1.0, snapshot.window_seconds)
+
+
+class _Prices:
+    """One scorer's in-flight usage (node, resource), and its price for each shape it has met."""
+
+    def __init__(self, scorer: CountsInFlight) -> None:
+        self.scorer = scorer
+        self.usage: Floats = np.zeros((0, 0))
+        self._columns: dict[str, int] = {}
+        self._known: dict[Shape, Floats] = {}
+
+    def restart(self, snapshot: Snapshot, rows: Ints, shapes: Ints, missing: Floats) -> None:
+        self._columns = dict(snapshot.resource_index)
+        self._known.clear()
+        self.usage = np.zeros(snapshot.capacity.shape, order="F")
+        if not len(rows):
+            return
+        used, shape_of = np.unique(shapes, return_inverse=True)
+        prices = np.array([self._price(snapshot.shapes[number]) for number in used])
+        for column in range(len(snapshot.resources)):
+            amounts = missing * prices[shape_of, column]
+            self.usage[:, column] = np.bincount(rows, amounts, minlength=len(self.usage))
+
+    def count(self, row: int, shape: Shape, times: float) -> None:
+        self.usage[row] = np.maximum(self.usage[row] + times * self._price(shape), 0.0)
+
+    def _price(self, shape: Shape) -> Floats:
+        price = self._known.get(shape)
+        if price is None:
+            price = np.zeros(len(self._columns))
+            for resource, amount in self.scorer.demand(shape).items():
+                if resource in self._columns:
+                    price[self._columns[resource]] = amount
+            self._known[shape] = price
+        return price

@@ -1,0 +1,325 @@
+"""The one who watches: told of nodes and pods, fed with readings, makes snapshots. Pure: no I/O, no thread, no clock.
+
+Everything arrives in one order (`tell`, `feed`), from one thread. `tell` returns the small changes that cannot wait
+for the next snapshot (a pod bound, a pod gone); `snapshot` makes the frozen picture of it all. In a server this runs
+in a process of its own, so that decoding and arithmetic never stall a request; in a library it runs where it is called.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from collectors.cluster import (
+    Event,
+    Forbidden,
+    NamespaceGone,
+    NamespaceSeen,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    Relisted,
+)
+from collectors.manifests import Node, Pod, Resources
+from collectors.reading import CPU, MEMORY, Floats, Reading
+from loadaware import quarantine
+from loadaware.changes import Change, PodBound, PodLeft
+from loadaware.pods import PodTable
+from loadaware.roster import Roster
+from loadaware.snapshot import PlacedPods, Snapshot
+from loadaware.window import Ints, Statistics, Window
+
+OPT_OUT_ANNOTATION = "loadaware.io/ignore"
+"""On a pod or a namespace: "true" means that its pods are placed as if loadaware were not there."""
+
+
+@dataclass(frozen=True)
+class ObserverSettings:
+    """How much past is kept."""
+
+    resources: tuple[str, ...] = (CPU, MEMORY)
+    window_seconds: float = 900.0
+    longer_windows_seconds: tuple[float, ...] = (300.0, 3600.0, 86400.0)
+    percentiles: tuple[float, ...] = (95.0,)
+    interval_seconds: float = 15.0
+    most_samples: int = 240
+
+    @property
+    def samples(self) -> int:
+        """Samples kept per node: the window at one per interval, and one to spare."""
+        return min(self.most_samples, int(np.ceil(self.window_seconds / self.interval_seconds)) + 1)
+
+
+@dataclass
+class ObserverCounts:
+    """What was left out, for telemetry."""
+
+    readings: int = 0
+    quarantined: Counter[str] = field(default_factory=Counter)
+    unknown_nodes: int = 0
+    """Rows of the last reading that name a node nobody told of."""
+
+
+class Observer:
+    """What is known, kept in arrays."""
+
+    def __init__(self, settings: ObserverSettings | None = None) -> None:
+        self._settings = settings or ObserverSettings()
+        self._roster = Roster()
+        self._nodes: dict[str, Node] = {}
+        self._pods = PodTable()
+        self._exempt: set[str] = set()
+        self._pods_known = True
+        s = self._settings
+        self._window = Window(len(s.resources), s.window_seconds, s.samples, s.longer_windows_seconds)
+        self._capacity: Floats = np.full((0, len(s.resources)), np.nan)
+        self._allocatable: Floats = self._capacity
+        self._reported_deviation: dict[int, Floats] = {}
+        self._distrusted: dict[int, str] = {}
+        self._resolution = s.interval_seconds
+        self._generation = 0
+        self.counts = ObserverCounts()
+
+    @property
+    def node_count(self) -> int:
+        """Nodes told of."""
+        return len(self._nodes)
+
+    @property
+    def pod_count(self) -> int:
+        """Bound pods told of."""
+        return len(self._pods)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Nodes told of, as facts."""
+        return tuple(self._nodes.values())
+
+    # -- Told of the cluster ----------------------------------------------------------------------------------------
+
+    def tell(self, event: Event, now: float) -> list[Change]:
+        """Take an event in; the changes that cannot wait for the next snapshot."""
+        match event:
+            case PodSeen(pod=pod):
+                return self._pod_seen(pod, now)
+            case PodGone(identity=identity):
+                return [self._pod_left(identity)]
+            case NodeSeen(node=node):
+                self._node_seen(node)
+            case NodeGone(name=name):
+                self._node_gone(name)
+            case NamespaceSeen(namespace=namespace):
+                self._set_exempt(namespace.name, namespace.annotations.get(OPT_OUT_ANNOTATION) == "true")
+            case NamespaceGone(name=name):
+                self._set_exempt(name, False)
+            case Relisted():
+                return self._relisted(event)
+            case Forbidden(kind=kind):
+                self._pods_known = self._pods_known and kind != "pods"
+        return []
+
+    def _pod_seen(self, pod: Pod, now: float) -> list[Change]:
+        self._pods_known = True
+        if pod.finished:
+            return [self._pod_left(pod.identity)]
+        if pod.node is None:
+            return []
+        held = self._pods.get(pod.identity)
+        if held is None:
+            bound_at = pod.bound_at if pod.bound_at is not None else (pod.created_at or now)
+            self._pods.put(pod, self._roster.hold(pod.node), bound_at)
+            return [PodBound(pod.identity, pod.node, pod.shape, bound_at)]
+        if held.shape == pod.shape:
+            return []
+        self._pods.put(pod, held.node_row, held.bound_at)
+        return [
+            PodLeft(pod.identity, pod.node, held.shape, held.bound_at),
+            PodBound(pod.identity, pod.node, pod.shape, held.bound_at),
+        ]
+
+    def _pod_left(self, identity: str) -> PodLeft:
+        pod = self._pods.remove(identity)
+        if pod is None:
+            return PodLeft(identity)
+        node = self._roster.name(pod.node_row)
+        self._release(pod.node_row)
+        return PodLeft(identity, node, pod.shape, pod.bound_at)
+
+    def _node_seen(self, node: Node) -> None:
+        if node.name not in self._nodes:
+            self._roster.hold(node.name)
+            self._reserve(len(self._roster))
+        self._nodes[node.name] = node
+        row = self._roster.row(node.name)
+        self._capacity[row] = self._amounts(node.capacity)
+        self._allocatable[row] = self._amounts(node.allocatable)
+
+    def _reserve(self, rows: int) -> None:
+        self._window.reserve(rows)
+        if rows > len(self._capacity):
+            more = np.full((max(rows, 64), len(self._settings.resources)), np.nan)
+            self._capacity = np.concatenate([self._capacity, more])
+            self._allocatable = np.concatenate([self._allocatable, more])
+
+    def _amounts(self, declared: Resources) -> list[float]:
+        amounts = dict(declared)
+        return [amounts.get(resource, np.nan) for resource in self._settings.resources]
+
+    def _node_gone(self, name: str) -> None:
+        row = self._roster.row(name)
+        if self._nodes.pop(name, None) is not None and row is not None:
+            self._window.forget(row)
+            self._reported_deviation.pop(row, None)
+            self._distrusted.pop(row, None)
+            self._release(row)
+
+    def _release(self, row: int) -> None:
+        if self._roster.release(row):
+            self._window.forget(row)
+
+    def _set_exempt(self, namespace: str, exempt: bool) -> None:
+        (self._exempt.add if exempt else self._exempt.discard)(namespace)
+
+    def _relisted(self, event: Relisted) -> list[Change]:
+        if event.kind == "pods":
+            self._pods_known = True
+            gone = [i for i in self._pods.identities() if i not in event.present]
+            return [self._pod_left(identity) for identity in gone]
+        if event.kind == "nodes":
+            for name in [n for n in self._nodes if n not in event.present]:
+                self._node_gone(name)
+        else:
+            self._exempt &= event.present
+        return []
+
+    # -- Fed with readings ------------------------------------------------------------------------------------------
+
+    def feed(self, reading: Reading, now: float) -> None:
+        """Take a reading in: judge it, and add to the window what advances."""
+        self.counts.readings += 1
+        known = np.array([name in self._nodes for name in reading.nodes.names], dtype=np.bool_)
+        self.counts.unknown_nodes = int((~known).sum())
+        known &= ~self._reject_future(reading, known, now)
+        rows = np.array(
+            [self._roster.row(n) for n, k in zip(reading.nodes.names, known, strict=True) if k], dtype=np.intp
+        )
+        usage = self._in_base_units(reading.nodes.usage[known], rows, reading)
+        usage, reasons = quarantine.judge_values(usage, self._capacity[rows])
+        self._distrust(rows, reasons)
+        times = reading.nodes.times[known]
+        self._learn_resolution(rows, times)
+        self._window.append(rows, usage, times)
+        if reading.node_deviation is not None:
+            deviation = self._in_base_units(reading.node_deviation[known], rows, reading)
+            self._reported_deviation.update(zip(rows.tolist(), deviation, strict=True))
+
+    def _reject_future(self, reading: Reading, known: np.ndarray, now: float) -> np.ndarray:
+        ahead = quarantine.from_the_future(reading.nodes.times, now) & known
+        for position in np.flatnonzero(ahead):
+            row = self._roster.row(reading.nodes.names[position])
+            if row is not None:
+                self._distrusted[row] = "future"
+        self.counts.quarantined["future"] += int(ahead.sum())
+        return ahead
+
+    def _distrust(self, rows: Ints, reasons: dict[int, str]) -> None:
+        for position, row in enumerate(rows.tolist()):
+            reason = reasons.get(position)
+            if reason is None:
+                self._distrusted.pop(row, None)
+            else:
+                self._distrusted[row] = reason
+                self.counts.quarantined[reason] += 1
+
+    def _in_base_units(self, values: Floats, rows: Ints, reading: Reading) -> Floats:
+        """Columns in our order of resources; fractions of capacity made absolute."""
+        ours = np.full((len(rows), len(self._settings.resources)), np.nan)
+        for column, resource in enumerate(reading.resources):
+            if resource in self._settings.resources:
+                ours[:, self._settings.resources.index(resource)] = values[:, column]
+        return ours * self._capacity[rows] if reading.base == "capacity" else ours
+
+    def _learn_resolution(self, rows: Ints, times: Floats) -> None:
+        """How often timestamps advance: the median step, remembered smoothly."""
+        steps = times - self._window.newest(rows)
+        steps = steps[np.isfinite(steps) & (steps > 0)]
+        if len(steps):
+            self._resolution += 0.2 * (max(float(np.median(steps)), 1.0) - self._resolution)
+
+    # -- Snapshots --------------------------------------------------------------------------------------------------
+
+    def snapshot(self, now: float) -> Snapshot:
+        """The frozen picture of all that was told and fed."""
+        s = self._settings
+        self._generation += 1
+        self._pods.compact()
+        names = tuple(self._nodes)
+        rows = np.array([self._roster.row(name) for name in names], dtype=np.intp)
+        newest = self._window.newest(rows)
+        requested, limits, counts, placed = self._bound_pods(rows, newest)
+        return Snapshot(
+            time=now,
+            names=names,
+            resources=s.resources,
+            capacity=self._capacity[rows],
+            allocatable=self._allocatable[rows],
+            statistics=self._statistics(rows),
+            sampled_at=newest,
+            requested=requested,
+            limits=limits,
+            pod_counts=counts,
+            labels=tuple(node.labels for node in self._nodes.values()),
+            window_seconds=s.window_seconds,
+            window_starts=self._window.oldest(rows),
+            windows={length: self._window.longer_statistics(length, rows) for length in s.longer_windows_seconds},
+            placed=placed,
+            shapes=tuple(self._pods.shapes),
+            quarantined=self._quarantined(names, rows, newest, now),
+            exempt_namespaces=frozenset(self._exempt),
+            pods_known=self._pods_known,
+            generation=self._generation,
+        )
+
+    def _statistics(self, rows: Ints) -> Statistics:
+        """Of the main window; a deviation that the source reports itself goes before our own."""
+        statistics = self._window.statistics(rows, self._settings.percentiles)
+        for position, row in enumerate(rows.tolist() if self._reported_deviation else ()):
+            reported = self._reported_deviation.get(row)
+            if reported is not None:
+                own = statistics.deviation[position]
+                statistics.deviation[position] = np.where(np.isnan(reported), own, reported)
+        return statistics
+
+    def _bound_pods(self, rows: Ints, newest: Floats) -> tuple[Floats, Floats, Floats, PlacedPods]:
+        """Sums per node over its pods, and the pods that some sample of the window has not seen."""
+        position = np.full(len(self._roster), -1, dtype=np.intp)
+        position[rows] = np.arange(len(rows))
+        node, shape, bound_at = self._pods.columns()
+        node = position[node]
+        here = node >= 0
+        node, shape, bound_at = node[here], shape[here], bound_at[here]
+        requests, limits = self._pods.amounts(self._settings.resources)
+        recent = ~(bound_at < newest[node] - self._settings.window_seconds)
+        return (
+            _sums(node, requests[shape], len(rows)),
+            _sums(node, limits[shape], len(rows)),
+            np.bincount(node, minlength=len(rows)).astype(np.float64),
+            PlacedPods(node[recent], shape[recent], bound_at[recent]),
+        )
+
+    def _quarantined(self, names: tuple[str, ...], rows: Ints, newest: Floats, now: float) -> dict[str, str]:
+        stopped = quarantine.frozen(newest, max(self._resolution, self._settings.interval_seconds), now)
+        reasons = {names[position]: "frozen" for position in np.flatnonzero(stopped)}
+        for name, row in zip(names, rows.tolist(), strict=True):
+            if row in self._distrusted:
+                reasons[name] = self._distrusted[row]
+        return reasons
+
+
+def _sums(rows: Ints, amounts: Floats, count: int) -> Floats:
+    """Sum of amounts (pod, resource) per row, in an order that makes a column contiguous."""
+    sums = np.zeros((count, amounts.shape[1]), order="F")
+    for column in range(amounts.shape[1]):
+        sums[:, column] = np.bincount(rows, amounts[:, column], minlength=count)
+    return sums

@@ -1,0 +1,50 @@
+"""From the configuration to the settings of the core: profiles with their filters and scorers made."""
+
+from loadaware.adviser import AdviserSettings
+from loadaware.config import Config, ProfileSection, PrometheusSource
+from loadaware.observer import ObserverSettings
+from loadaware.plugins import make_filter, make_scorer
+from loadaware.ranking import NamedFilter, Profile, Staleness, WeightedScorer
+
+
+def adviser_settings(config: Config, file: str = "<config>") -> AdviserSettings:
+    """Everything the adviser needs. Raises ConfigError for an unknown plugin or wrong args."""
+    profiles = [make_profile(section, file, f"profiles[{n}]") for n, section in enumerate(config.profiles)]
+    return AdviserSettings(
+        profiles={profile.name: profile for profile in profiles},
+        default_profile=profiles[0].name,
+        staleness=Staleness(config.staleness.fresh, config.staleness.expired),
+        in_flight_rule=config.in_flight.rule,
+        booking_seconds=config.in_flight.booking_timeout,
+    )
+
+
+def make_profile(section: ProfileSection, file: str, path: str) -> Profile:
+    """One profile. Raises ConfigError."""
+    scorers = tuple(
+        WeightedScorer(s.name, make_scorer(s.name, s.args, file, f"{path}.scorers[{n}]"), s.weight)
+        for n, s in enumerate(section.scorers)
+    )
+    filters = tuple(
+        NamedFilter(f.name, make_filter(f.name, f.args, file, f"{path}.filters[{n}]"))
+        for n, f in enumerate(section.filters)
+    )
+    return Profile(section.scheduler_name, scorers, filters, section.max_score, section.least_passing)
+
+
+def observer_settings(config: Config) -> ObserverSettings:
+    """Everything the observer needs."""
+    return ObserverSettings(
+        resources=resources_of(config),
+        window_seconds=config.window.length,
+        longer_windows_seconds=tuple(sorted(set(config.window.longer) - {config.window.length})),
+        percentiles=config.window.percentiles,
+        interval_seconds=config.interval,
+    )
+
+
+def resources_of(config: Config) -> tuple[str, ...]:
+    """cpu and memory, and whatever else is named with a query."""
+    source = config.source
+    named = {*source.node_queries, *source.pod_queries} if isinstance(source, PrometheusSource) else set()
+    return ("cpu", "memory", *sorted(named - {"cpu", "memory"}))

@@ -1,0 +1,43 @@
+"""Which measurements are not believed, and why. Judged when they arrive, value by value; nothing is ever mended.
+
+    negative        below zero
+    absurd          above what the node can have: more than `ABSURD` times its capacity
+    future          a timestamp further ahead of our clock than `FUTURE_SECONDS`
+    frozen          the timestamp stopped advancing: `FROZEN_RESOLUTIONS` times longer than it usually takes
+
+A value that is not believed becomes NaN (not measured); a sample from the future is left out whole. A node comes
+back by itself with its next good sample.
+"""
+
+import numpy as np
+
+from collectors.reading import Floats
+from loadaware.window import Bools
+
+ABSURD = 2.0
+"""A rate over two scrapes can overshoot the capacity by some tens of percent; twice is no measurement."""
+FUTURE_SECONDS = 60.0
+"""Clocks of a cluster differ by seconds; a minute is a broken clock."""
+FROZEN_RESOLUTIONS = 5.0
+
+
+def judge_values(usage: Floats, capacity: Floats) -> tuple[Floats, dict[int, str]]:
+    """Usage with the unbelievable made NaN, and the reason per row. Infinities are absurd."""
+    with np.errstate(invalid="ignore"):
+        negative = usage < 0
+        absurd = (usage > ABSURD * capacity) | np.isposinf(usage)
+    reasons: dict[int, str] = dict.fromkeys(np.flatnonzero(absurd.any(axis=1)).tolist(), "absurd")
+    reasons.update(dict.fromkeys(np.flatnonzero(negative.any(axis=1)).tolist(), "negative"))
+    return np.where(negative | absurd, np.nan, usage), reasons
+
+
+def from_the_future(times: Floats, now: float) -> Bools:
+    """Which samples claim to be from the future (or from no time at all)."""
+    broken: Bools = ~(times <= now + FUTURE_SECONDS)
+    return broken
+
+
+def frozen(newest: Floats, resolution: float, now: float) -> Bools:
+    """Which nodes' timestamps stopped advancing. Never measured is not frozen."""
+    stopped: Bools = np.isfinite(newest) & (now - newest > FROZEN_RESOLUTIONS * resolution)
+    return stopped

@@ -1,0 +1,61 @@
+"""Trimaran's LoadVariationRiskBalancing: prefer nodes whose load is low and steady."""
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta
+
+from collectors.manifests import Pod, Shape
+from collectors.reading import CPU, MEMORY, Floats
+from loadaware.scorers.scorer import Scorer, round_half_away
+from loadaware.snapshot import Nodes
+
+
+class LoadVariationRiskBalancing(Scorer, frozen=True, kw_only=True):
+    """Prefer nodes whose load is low and steady; the worse of CPU and memory counts.
+
+        mu    = clamp01((mean + in flight + request) / allocatable)
+        sigma = clamp01(margin * clamp01(deviation / allocatable) ^ (1 / sensitivity))    no power if sensitivity < 0
+        score = 100 * (1 - (mu + sigma) / 2), the minimum over the resources measured
+
+    The peer counts no pods in flight, so bursts herd; here they are counted, except in `raw`.
+    """
+
+    safe_variance_margin: Annotated[float, Meta(ge=0)] = 1.0
+    safe_variance_sensitivity: float = 1.0
+
+    def score(self, nodes: Nodes, pod: Pod) -> Floats:
+        """See the class."""
+        return _least(self._resource(nodes, pod, r, nodes.allocatable(r), nodes.in_flight(r)) for r in (CPU, MEMORY))
+
+    def raw(self, nodes: Nodes, pod: Pod) -> Floats:
+        """The integer that Trimaran gives: percent of capacity taken as percent of allocatable, nothing in flight."""
+        zero = np.zeros(len(nodes))
+        return round_half_away(_least(self._resource(nodes, pod, r, nodes.capacity(r), zero) for r in (CPU, MEMORY)))
+
+    def demand(self, shape: Shape) -> Mapping[str, float]:
+        """The peer's own idea of a pod: what it requests."""
+        return dict(shape.requests)
+
+    def _resource(self, nodes: Nodes, pod: Pod, resource: str, base: Floats, in_flight: Floats) -> Floats:
+        deviation = nodes.usage("deviation", resource)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            request = pod.shape.request(resource) / nodes.allocatable(resource)
+            mean = np.clip((nodes.mean_or_latest(resource) + in_flight) / base + request, 0.0, 1.0)
+            spread = self._spread(np.where(np.isnan(deviation), 0.0, deviation) / base)
+        return 100.0 * (1.0 - (mean + spread) / 2.0)
+
+    def _spread(self, sigma: Floats) -> Floats:
+        sigma = np.clip(sigma, 0.0, 1.0)
+        if self.safe_variance_sensitivity == 0:
+            sigma = np.where(sigma < 1.0, 0.0, 1.0)
+        elif self.safe_variance_sensitivity > 0:
+            sigma = sigma ** (1.0 / self.safe_variance_sensitivity)
+        return np.clip(sigma * self.safe_variance_margin, 0.0, 1.0)
+
+
+def _least(scores: Iterable[Floats]) -> Floats:
+    """The minimum over the resources measured; NaN where none was."""
+    return reduce(np.fmin, scores)

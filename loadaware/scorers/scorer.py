@@ -1,0 +1,44 @@
+"""What a scorer is: a frozen value with one pure method on arrays. No fetch, no log, no clock.
+
+A scorer's fields are its args: camelCase in YAML, checked by msgspec when a config is read. It may add
+
+    raw(nodes, pod)     the peer's own number (an integer, in the peer's base of percent), before ladder and combination
+    demand(shape)       expected usage of a pod of that shape: declares the need for in-flight counting, and is the
+                        price at which placed-but-unmeasured pods are counted in nodes.in_flight(...)
+"""
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+import msgspec
+import numpy as np
+
+from collectors.manifests import Pod, Shape
+from collectors.reading import Floats
+from loadaware.snapshot import Nodes
+
+
+class Scorer(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Base of every scorer."""
+
+    def score(self, nodes: Nodes, pod: Pod) -> Floats:
+        """A score in [0, 100] per node, 100 best; NaN where the node was not measured."""
+        raise NotImplementedError
+
+    def raw(self, nodes: Nodes, pod: Pod) -> Floats:
+        """The formula's own number; the score itself unless a peer's code gives another."""
+        return self.score(nodes, pod)
+
+
+@runtime_checkable
+class CountsInFlight(Protocol):
+    """A scorer that wants pods counted before they are measured."""
+
+    def demand(self, shape: Shape) -> Mapping[str, float]:
+        """Expected usage per resource of a pod of this shape."""
+        ...
+
+
+def round_half_away(values: Floats) -> Floats:
+    """Round as Go's math.Round: halves away from zero (72.5 -> 73); numpy's own goes to even."""
+    return np.trunc(values + np.copysign(0.5, values))

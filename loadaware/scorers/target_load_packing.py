@@ -1,0 +1,59 @@
+"""Trimaran's TargetLoadPacking: pack nodes up to a target CPU utilization, spread beyond it."""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta, field
+
+from collectors.manifests import Container, Pod, Shape
+from collectors.reading import CPU, Floats
+from loadaware.quantities import Quantity
+from loadaware.scorers.scorer import Scorer, round_half_away
+from loadaware.snapshot import Nodes
+
+
+class TargetLoadPacking(Scorer, frozen=True, kw_only=True):
+    """Pack nodes up to X percent of CPU, then spread.
+
+        U = 100 * (mean + in flight + demand) / capacity
+        score = (100 - X) * U / X + X                  U <= X
+                X * (100 - U) / (100 - X)              X < U <= 100
+                0                                      U > 100
+        demand = sum over containers (cpu limit, else round(1.5 * request), else 1000m) + overhead
+
+    Known defect, kept because it is the formula: the score falls from 100 to X just past the target.
+    """
+
+    target_utilization: Annotated[float, Meta(gt=0, lt=100)] = 40.0
+    default_requests: Mapping[str, Quantity] = field(default_factory=lambda: {CPU: Quantity(1.0)})
+    default_requests_multiplier: Annotated[float, Meta(ge=1)] = 1.5
+
+    def score(self, nodes: Nodes, pod: Pod) -> Floats:
+        """See the class."""
+        target = self.target_utilization
+        expected = nodes.mean_or_latest(CPU) + nodes.in_flight(CPU) + self.demand(pod.shape)[CPU]
+        percent = 100.0 * expected / nodes.capacity(CPU)
+        below = (100.0 - target) * percent / target + target
+        above = target * (100.0 - percent) / (100.0 - target)
+        score = np.where(percent <= target, below, np.where(percent <= 100.0, above, 0.0))
+        return np.where(np.isnan(percent), np.nan, np.maximum(score, 0.0))
+
+    def raw(self, nodes: Nodes, pod: Pod) -> Floats:
+        """The integer that Trimaran gives."""
+        return round_half_away(self.score(nodes, pod))
+
+    def demand(self, shape: Shape) -> Mapping[str, float]:
+        """What Trimaran predicts for a pod; init containers are not counted."""
+        predicted = sum(self._predict(container) for container in shape.containers)
+        return {CPU: predicted + dict(shape.overhead).get(CPU, 0.0)}
+
+    def _predict(self, container: Container) -> float:
+        limit = dict(container.limits).get(CPU, 0.0)
+        request = dict(container.requests).get(CPU, 0.0)
+        if limit > 0:
+            return limit
+        if request > 0:
+            return math.floor(request * 1000.0 * self.default_requests_multiplier + 0.5) / 1000.0
+        return float(self.default_requests.get(CPU, 0.0))

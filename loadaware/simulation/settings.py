@@ -1,0 +1,103 @@
+"""Every number of a scenario, with unit, default and reason.
+
+The defaults are the setting in which published placement figures were measured, so that figures can be compared;
+the demo and the sensitivity runs change single ones.
+"""
+
+from dataclasses import dataclass, field
+
+MONDAY_EIGHT_O_CLOCK = 1_767_600_000.0
+"""Monday, 5 January 2026, 08:00 UTC, in seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class MachineSettings:
+    """The nodes."""
+
+    nodes: int = 100
+    cores: tuple[int, ...] = (8, 16, 32)
+    shares: tuple[float, ...] = (0.4, 0.4, 0.2)
+    """Of each size: clusters grow over the years and are never of one size."""
+    gibibytes_per_core: float = 4.0
+    zones: int = 3
+    overhead: tuple[float, float] = (0.01, 0.06)
+    """CPU that kubelet, container runtime and daemons use, as a share of the node; pod metrics do not show it."""
+
+
+@dataclass(frozen=True)
+class WorkloadSettings:
+    """What pods declare, and how far from it they use."""
+
+    request_median_cores: float = 0.4
+    request_deviation: float = 0.9
+    """Of the logarithm; gives a mean of 0.6 core."""
+    request_least_cores: float = 0.1
+    request_most_cores: float = 4.0
+    own_deviation: float = 0.5
+    """Of the logarithm of a workload's usage factor: the part that no name explains."""
+    most_cores: float = 5.0
+    """No pod uses more: programs have so many threads."""
+    cpu_limit_share: float = 0.0
+    """Share of workloads that declare a CPU limit (1.5 to 4 times the request, and never use more)."""
+    shared: float = 0.7
+    """Share of a replica's curve that is its workload's; the rest is its own. 0: replicas are uncorrelated."""
+    noise: float = 0.15
+    """Usage jumps by up to this share, either way, from one step to the next."""
+    noise_seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class ArrivalSettings:
+    """When pods come and go."""
+
+    requests: float = 0.72
+    """Requested CPU is held near this share of the cluster: where operators stop adding."""
+    most_replicas: int = 30
+    """A burst has 1 to this many replicas, small ones more often (log-uniform)."""
+    largest_burst: float = 0.05
+    """A burst requests at most this share of the cluster, so that small clusters are not swamped by one."""
+    wave_share: float = 0.04
+    """Share of arrivals that are a wave of several workloads: a release, a recovery."""
+    wave_workloads: tuple[int, int] = (4, 9)
+    wave_seconds: float = 120.0
+    new_share: float = 0.3
+    """Bursts of workloads never seen before; the others recur."""
+    known_per_node: float = 2.0
+    """Workloads that exist when the scenario starts, per node."""
+    lifetime_median_seconds: float = 5_400.0
+    lifetime_deviation: float = 1.3
+    lifetime_least_seconds: float = 60.0
+    lifetime_most_seconds: float = 172_800.0
+    fill_seconds: float = 600.0
+    """The pods that exist at the start arrive within this time."""
+
+
+@dataclass(frozen=True)
+class FailureSettings:
+    """Nodes that go away for a while."""
+
+    per_day: float = 0.0
+    """In the whole cluster. None by default, as in the published setting."""
+    away_median_seconds: float = 900.0
+    away_deviation: float = 0.5
+
+
+@dataclass(frozen=True)
+class ScenarioSettings:
+    """A whole scenario. Times are seconds since 1970."""
+
+    start: float = MONDAY_EIGHT_O_CLOCK
+    duration_seconds: float = 30 * 3600.0
+    load: float = 0.5
+    """Average demand for CPU, overhead included, as a share of all cores; met by scaling all usage."""
+    load_after_seconds: float = 3_600.0
+    """The load is met on average from this long after the start to the end."""
+    machines: MachineSettings = field(default_factory=MachineSettings)
+    workloads: WorkloadSettings = field(default_factory=WorkloadSettings)
+    arrivals: ArrivalSettings = field(default_factory=ArrivalSettings)
+    failures: FailureSettings = field(default_factory=FailureSettings)
+
+    @property
+    def end(self) -> float:
+        """When it is over."""
+        return self.start + self.duration_seconds
