@@ -70,9 +70,10 @@ class Snapshot:
     def __post_init__(self) -> None:
         statistics = (self.statistics, *self.windows.values())
         arrays = [self.capacity, self.allocatable, self.sampled_at, self.requested, self.limits, self.pod_counts]
+        arrays += [] if self.window_starts is None else [self.window_starts]
         for s in statistics:
             arrays += [s.mean, s.deviation, s.latest, s.maximum, *s.percentiles.values()]
-        for array in arrays:
+        for array in (*arrays, self.placed.rows, self.placed.shapes, self.placed.bound_at):
             array.setflags(write=False)
 
     @cached_property

@@ -5,9 +5,13 @@ Two kinds of memory, both of fixed size per node:
     samples   the last S samples as they came, for windows up to `length_seconds` (a quarter of an hour)
     buckets   per longer window (an hour, a day) 60 buckets holding count, sum, sum of squares and maximum
 
-so that a node costs  R * 8 * (S + 60 * 4 * longer windows)  bytes and nothing ever grows with time. Timestamps are
-the source's own, irregular, one per node; a timestamp that does not advance adds nothing. NaN is not measured: it is
-left out of every statistic, never counted as zero. A window ends at the node's own newest sample.
+so that with R resources and L longer windows nothing ever grows with time and a row costs, to the byte,
+
+    8 * (S * (R + 1) + 1 + L * (60 * (4 * R + 1) + R))          14,480 for R = 2, S = 61, L = 3
+
+Rows grow by doubling, so there may be twice as many as nodes. Timestamps are the source's own, irregular, one per
+node; a timestamp that does not advance adds nothing. NaN is not measured: it is left out of every statistic, never
+counted as zero. A window ends at the node's own newest sample.
 """
 
 from dataclasses import dataclass
@@ -61,7 +65,8 @@ class Window:
     @property
     def nbytes(self) -> int:
         """Bytes held now."""
-        return self._values.nbytes + self._times.nbytes + sum(b.nbytes for b in self._buckets.values())
+        samples = self._values.nbytes + self._times.nbytes + self._next.nbytes
+        return samples + sum(b.nbytes for b in self._buckets.values())
 
     @property
     def longer_seconds(self) -> tuple[float, ...]:

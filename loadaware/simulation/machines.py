@@ -1,5 +1,7 @@
 """The nodes of a simulated cluster, as columns, and the times at which one of them is away."""
 
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,3 +84,18 @@ def draw_failures(
         failures.append(Failure(int(random.integers(nodes)), time, time + away))
         time += away
     return tuple(failures)
+
+
+class Outages:
+    """Failures as they come due: which nodes go away and return, in order of time."""
+
+    def __init__(self, failures: Sequence[Failure]) -> None:
+        gone = [(failure.start, True, failure.node) for failure in failures]
+        back = [(failure.end, False, failure.node) for failure in failures]
+        self._queue = deque(sorted(gone + back))
+
+    def until(self, time: float) -> Iterator[tuple[int, bool]]:
+        """Nodes, each with whether it is away from now on."""
+        while self._queue and self._queue[0][0] <= time:
+            _, away, node = self._queue.popleft()
+            yield node, away

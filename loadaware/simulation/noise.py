@@ -30,7 +30,8 @@ def uniform(seeds: Words, steps: Ints, purpose: int = 0) -> Floats:
     words = seeds + (steps.astype(np.uint64) + np.uint64(purpose * 0x632BE5AB)) * _STEP
     words = (words ^ (words >> np.uint64(30))) * _FIRST
     words = (words ^ (words >> np.uint64(27))) * _SECOND
-    return ((words ^ (words >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+    mixed: Floats = ((words ^ (words >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+    return mixed
 
 
 def wobble(seeds: Words, times: Floats, seconds: float, purpose: int = 0) -> Floats:

@@ -1,0 +1,282 @@
+"""The command line: parse, call, print. Heavy modules are imported by the commands that need them."""
+
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXIT_BAD_INPUT = 2
+
+
+class _Group(click.Group):
+    """Turns our errors into one clear line and exit code 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        from collectors.errors import CollectorError
+        from loadaware.errors import LoadAwareError
+
+        try:
+            return super().invoke(ctx)
+        except (LoadAwareError, CollectorError) as error:
+            click.echo(f"loadaware: {error}", err=True)
+            sys.exit(EXIT_BAD_INPUT)
+
+
+def main() -> None:
+    """The console script."""
+    cli(prog_name="loadaware")
+
+
+def _config_option(function: F) -> F:
+    return click.option(
+        "--config", "config_file", type=click.Path(dir_okay=False), envvar="LOADAWARE_CONFIG", show_envvar=True,
+        help="The configuration. Without it the defaults: metrics-server, one profile.",
+    )(function)  # fmt: skip
+
+
+def _cluster_options(function: F) -> F:
+    function = click.option("--context", help="The kubeconfig's context.  [default: its current one]")(function)
+    return click.option(
+        "--kubeconfig", type=click.Path(dir_okay=False),
+        help="Credentials.  [default: as kubectl: KUBECONFIG, ~/.kube/config, or the pod's own]",
+    )(function)  # fmt: skip
+
+
+def _output_option(function: F) -> F:
+    return click.option(
+        "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True,
+        help="A table for people, JSON for programs.",
+    )(function)  # fmt: skip
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(None, "--version", package_name="loadaware", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Real load for a stock kube-scheduler.
+
+    Kubernetes places pods by what they request; nodes burn by what they use. loadaware reads usage from
+    metrics-server or Prometheus and serves scores to kube-scheduler as a scheduler extender.
+
+    \b
+    Try it with no cluster:     loadaware demo
+    Rank nodes from a file:     loadaware score --state state.yaml --pod pod.yaml
+    Run it beside a cluster:    loadaware serve
+    What kube-scheduler needs:  loadaware schedule-config --url http://loadaware.kube-system:8090
+    What is wrong here?         loadaware doctor
+    """
+
+
+@cli.command()
+@_config_option
+@_cluster_options
+@click.option("--port", type=click.IntRange(0, 65535), help="Overrides the configuration's.")
+@click.option("--address", help="Overrides the configuration's.")
+@click.option("--state", "state_file", type=click.Path(dir_okay=False), help="Serve this state, frozen: no cluster.")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Overrides the config's.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), help="Overrides the configuration's.")
+def serve(  # noqa: PLR0917 - click passes options by name
+    config_file: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    port: int | None,
+    address: str | None,
+    state_file: str | None,
+    log_level: str | None,
+    log_format: str | None,
+) -> None:
+    """Answer kube-scheduler: the extender.
+
+    Reads the cluster's nodes, pods and usage, and answers POST /filter and /prioritize on the configured port
+    (8090). GET / lists what else there is. Stops cleanly on SIGTERM and Ctrl-C.
+    """
+    from loadaware.observer_process import Order
+    from loadaware.serving import run_server
+
+    config = _load(config_file)
+    config = _override(config, "server", port=port, address=address)
+    config = _override(config, "log", level=log_level, format=log_format)
+    order = None if state_file else Order(config, kubeconfig, context)
+    run_server(config, order, config_file, state_file)
+
+
+@cli.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=8090, show_default=True, help="Where to serve.")
+@click.option("--nodes", type=click.IntRange(2, 500), default=24, show_default=True, help="Simulated nodes.")
+@click.option("--load", type=click.FloatRange(0.05, 0.95), default=0.65, show_default=True, help="CPU used, of all.")
+@click.option("--speed", type=click.FloatRange(1, 3600), default=60, show_default=True, help="Simulated s per second.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another cluster.")
+@click.option("--duration", type=click.FloatRange(1), help="Stop by itself after so many seconds.")
+def demo(port: int, nodes: int, load: float, speed: float, seed: int, duration: float | None) -> None:  # noqa: PLR0917
+    """See it work, with no cluster at hand.
+
+    A simulated cluster (unequal nodes, workloads that use more or less than they request, daily rhythm, bursts,
+    node failures) feeds the real pipeline; a scheduling loop asks over HTTP as kube-scheduler does; the same
+    arrivals are placed by kube-scheduler's default scores beside it. Ctrl-C stops it.
+    """
+    from loadaware.demonstration import run
+
+    run(port=port, nodes=nodes, load=load, speed=speed, seed=seed, duration_seconds=duration)
+
+
+@cli.command()
+@click.option("--state", "state_file", type=click.Path(dir_okay=False), help="Nodes and usage in a file: no cluster.")
+@click.option("--pod", "pod_file", type=click.Path(dir_okay=False), required=True, help="The pod's manifest.")
+@click.option("--profile", help="A profile of the configuration.  [default: by the pod's schedulerName]")
+@click.option("--scorer", help="One scorer alone, instead of a profile.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="An arg of --scorer; repeatable.")
+@_config_option
+@_cluster_options
+@_output_option
+def score(  # noqa: PLR0917 - click passes options by name
+    state_file: str | None,
+    pod_file: str,
+    profile: str | None,
+    scorer: str | None,
+    settings: tuple[str, ...],
+    config_file: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    output: str,
+) -> None:
+    """Rank nodes for a pod, from a state file or the live cluster.
+
+    \b
+    loadaware score --state state.yaml --pod pod.yaml
+    loadaware score --state state.yaml --pod pod.yaml --scorer TargetLoadPacking --set targetUtilization=50
+    """
+    from loadaware import scoring
+
+    if settings and not scorer:
+        raise click.UsageError("--set belongs to --scorer")
+    if scorer and profile:
+        raise click.UsageError("--scorer and --profile exclude each other")
+    config = _load(config_file)
+    if scorer:
+        config = scoring.only(config, scorer, settings)
+    snapshot = scoring.load_snapshot(state_file, config, kubeconfig, context)
+    result = scoring.score(config, snapshot, scoring.load_pod(pod_file), profile)
+    _print_json(result) if output == "json" else scoring.print_table(result)
+
+
+@cli.command("check-config")
+@click.argument("file", type=click.Path(dir_okay=False))
+@_output_option
+def check_config(file: str, output: str) -> None:
+    """Check a configuration file: exit code 0 and a summary, or 2 and what is wrong where."""
+    from loadaware.config import load
+    from loadaware.profiles import adviser_settings
+
+    config = load(file)
+    settings = adviser_settings(config, file)
+    summary = {
+        "file": file,
+        "source": type(config.source).__name__.removesuffix("Source"),
+        "profiles": {
+            name: {"scorers": {w.name: w.weight for w in p.scorers}, "filters": [f.name for f in p.filters]}
+            for name, p in settings.profiles.items()
+        },
+    }
+    if output == "json":
+        _print_json(summary)
+        return
+    click.echo(f"{file}: good")
+    for name, profile in settings.profiles.items():
+        scorers = ", ".join(f"{w.name} x {w.weight:g}" for w in profile.scorers) or "no scorer: every node is equal"
+        click.echo(f"  profile {name}: {scorers}; 0..{profile.max_score} on the wire")
+
+
+@cli.command("schedule-config")
+@_config_option
+@click.option("--url", default="http://127.0.0.1:8090", show_default=True, help="Where kube-scheduler reaches us.")
+@click.option("--kubeconfig-path", default="/etc/kubernetes/scheduler.conf", show_default=True,
+              help="The kubeconfig of kube-scheduler itself; empty: as in-cluster.")  # fmt: skip
+@click.option("--ca-file", default="", help="For an https URL: the CA that kube-scheduler checks us by.")
+@click.option("--node-cache-capable/--whole-nodes", default=True, show_default=True, help="Send names or whole nodes.")
+@click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="Of kube-scheduler.")
+def schedule_config(  # noqa: PLR0917 - click passes options by name
+    config_file: str | None,
+    url: str,
+    kubeconfig_path: str,
+    ca_file: str,
+    node_cache_capable: bool,
+    leader_elect: bool,
+) -> None:
+    """Print the KubeSchedulerConfiguration that fits this configuration."""
+    from loadaware.schedule_config import schedule_configuration
+
+    config = _load(config_file)
+    click.echo(
+        schedule_configuration(
+            config,
+            url=url,
+            kubeconfig=kubeconfig_path,
+            ca_file=ca_file,
+            node_cache_capable=node_cache_capable,
+            leader_elect=leader_elect,
+        ),
+        nl=False,
+    )
+
+
+@cli.command()
+@_config_option
+@_cluster_options
+@click.option("--server", help="A running loadaware to ask as well, such as http://127.0.0.1:8090.")
+@_output_option
+def doctor(
+    config_file: str | None, kubeconfig: str | None, context: str | None, server: str | None, output: str
+) -> None:
+    """Check each thing that a new install gets wrong; each line is ok, warn or fail, with the fix.
+
+    Exit code 0 if nothing fails, 1 otherwise.
+    """
+    from loadaware.doctor import examine, print_findings
+
+    findings = examine(config_file, kubeconfig, context, server)
+    if output == "json":
+        _print_json([finding.as_dict() for finding in findings])
+    else:
+        print_findings(findings)
+    sys.exit(1 if any(finding.verdict == "fail" for finding in findings) else 0)
+
+
+@cli.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print shell completion: source <(loadaware completion bash)."""
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    if made is None:
+        raise click.ClickException(f"no completion for {shell}")
+    click.echo(made(cli, {}, "loadaware", "_LOADAWARE_COMPLETE").source())
+
+
+@cli.command()
+def version() -> None:
+    """Print the version."""
+    from loadaware import __version__
+
+    click.echo(__version__)
+
+
+def _load(file: str | None) -> Any:
+    from loadaware.config import Config, load
+
+    return load(file) if file else Config()
+
+
+def _override(config: Any, section: str, **values: Any) -> Any:
+    import msgspec
+
+    given = {name: value for name, value in values.items() if value is not None}
+    return msgspec.structs.replace(config, **{section: msgspec.structs.replace(getattr(config, section), **given)})
+
+
+def _print_json(value: object) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

@@ -1,0 +1,157 @@
+"""The wire between kube-scheduler and an extender. Nobody else knows the JSON. Its oddities, each with its reason:
+
+- Keys are Go's field names (`Pod`, `NodeNames`), for the types have no JSON tags. Go matches keys without regard to
+  case, and other clients send `nodenames` or `nodeNames`; so do we, on a second, slower attempt.
+- Absent members arrive as null, not as nothing.
+- With nodeCacheCapable kube-scheduler sends NodeNames and wants NodeNames back; without it sends whole Nodes and
+  wants Nodes back. Which one is told by what arrived.
+- A filter answer must always carry the list: null means that no node passes.
+- A prioritize answer is a bare list; a host left out counts as 0, so every node asked for is in it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from collectors.errors import QuantityError
+from collectors.manifests import Pod, PodManifest, pod_from
+from loadaware.errors import RequestError
+from loadaware.ranking import Filtering, Ranking
+
+
+_NOTHING = msgspec.Raw(b"null")
+
+
+class _NodeMetadata(msgspec.Struct, gc=False):
+    name: str = ""
+
+
+class _NodeName(msgspec.Struct, gc=False):
+    metadata: _NodeMetadata
+
+
+class _NodeNames(msgspec.Struct, gc=False):
+    items: list[_NodeName] | None = None
+
+
+class _RawNodes(msgspec.Struct, gc=False):
+    items: list[msgspec.Raw] | None = None
+
+
+class _Arguments(msgspec.Struct, rename="pascal", gc=False):
+    pod: PodManifest | None = None
+    node_names: list[str] | None = None
+    nodes: msgspec.Raw = _NOTHING
+
+
+class _HostPriority(msgspec.Struct, rename="pascal", gc=False):
+    host: str
+    score: int
+
+
+class _FilterResult(msgspec.Struct, rename="pascal", gc=False):
+    nodes: Mapping[str, object] | None
+    node_names: Sequence[str] | None
+    failed_nodes: Mapping[str, str]
+    failed_and_unresolvable_nodes: Mapping[str, str]
+    error: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Arguments:
+    """What a filter or prioritize request asks: a pod, and nodes by name or whole."""
+
+    pod: Pod
+    names: Sequence[str]
+    whole_nodes: Mapping[str, msgspec.Raw] | None = None
+    """The nodes as they came, by name, when the caller does not keep nodes itself and wants them back."""
+    doubts: tuple[str, ...] = ()
+    """What could not be understood and was left out of account."""
+
+
+_arguments_decoder = msgspec.json.Decoder(_Arguments)
+_members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_node_names_decoder = msgspec.json.Decoder(_NodeNames)
+_raw_nodes_decoder = msgspec.json.Decoder(_RawNodes)
+_node_name_decoder = msgspec.json.Decoder(_NodeName)
+_encoder = msgspec.json.Encoder()
+
+
+def decode_arguments(body: bytes, *, keep_nodes: bool = False) -> Arguments:
+    """Read ExtenderArgs. `keep_nodes` keeps whole nodes as they came. Raises RequestError."""
+    arguments = _decode(body)
+    if arguments.pod is None:
+        raise RequestError("no_pod", "the body has no Pod")
+    pod, doubts = _pod(arguments.pod)
+    if arguments.node_names is not None:
+        return Arguments(pod, arguments.node_names, None, doubts)
+    if arguments.nodes == _NOTHING:
+        raise RequestError("no_nodes", "the body has neither NodeNames nor Nodes")
+    if keep_nodes:
+        nodes = _whole_nodes(arguments.nodes)
+        return Arguments(pod, list(nodes), nodes, doubts)
+    return Arguments(pod, _names_of(arguments.nodes), None, doubts)
+
+
+def _decode(body: bytes) -> _Arguments:
+    try:
+        arguments = _arguments_decoder.decode(body)
+        if arguments.pod is not None and (arguments.node_names is not None or arguments.nodes != _NOTHING):
+            return arguments
+        return _decode_any_case(body)
+    except msgspec.DecodeError as error:
+        raise RequestError("bad_json", f"the body is not ExtenderArgs as JSON: {error}") from error
+
+
+def _decode_any_case(body: bytes) -> _Arguments:
+    """As Go reads it: keys in any case."""
+    members = {key.lower(): raw for key, raw in _members_decoder.decode(body).items()}
+    return _Arguments(
+        pod=msgspec.json.decode(members.get("pod", _NOTHING), type=PodManifest | None),
+        node_names=msgspec.json.decode(members.get("nodenames", _NOTHING), type=list[str] | None),
+        nodes=members.get("nodes", _NOTHING),
+    )
+
+
+def _pod(manifest: PodManifest) -> tuple[Pod, tuple[str, ...]]:
+    """A pod whose declared amounts cannot be read is taken as declaring nothing: it is still to be placed."""
+    try:
+        return pod_from(manifest), ()
+    except QuantityError as error:
+        manifest.spec = None
+        return pod_from(manifest), (f"bad_quantity: {error}",)
+
+
+def _names_of(nodes: msgspec.Raw) -> list[str]:
+    try:
+        return [node.metadata.name for node in _node_names_decoder.decode(nodes).items or ()]
+    except msgspec.DecodeError as error:
+        raise RequestError("bad_nodes", f"Nodes is not a NodeList: {error}") from error
+
+
+def _whole_nodes(nodes: msgspec.Raw) -> dict[str, msgspec.Raw]:
+    try:
+        items = _raw_nodes_decoder.decode(nodes).items or []
+        return {_node_name_decoder.decode(raw).metadata.name: raw for raw in items}
+    except msgspec.DecodeError as error:
+        raise RequestError("bad_nodes", f"Nodes is not a NodeList: {error}") from error
+
+
+def encode_priorities(ranking: Ranking) -> bytes:
+    """HostPriorityList: every node asked for, in the order asked."""
+    hosts = zip(ranking.names, ranking.priorities.tolist(), strict=True)
+    return _encoder.encode([_HostPriority(name, score) for name, score in hosts])
+
+
+def encode_filtering(filtering: Filtering, whole_nodes: Mapping[str, msgspec.Raw] | None) -> bytes:
+    """ExtenderFilterResult, with names or whole nodes as they were asked."""
+    nodes = None if whole_nodes is None else {"items": [whole_nodes[name] for name in filtering.passed]}
+    return _encoder.encode(
+        _FilterResult(
+            nodes=nodes,
+            node_names=filtering.passed if whole_nodes is None else None,
+            failed_nodes=filtering.failed,
+            failed_and_unresolvable_nodes=filtering.unresolvable,
+        )
+    )

@@ -1,0 +1,182 @@
+"""The loop: read, feed, publish; and between readings, what the cluster tells. Counts failures, ends for none.
+
+Threads bring things in (one per watch, one for the metric source) and put them into one bounded inbox; the thread
+that runs the loop alone touches the observer, so there is one order and no lock. What it publishes is a Snapshot after
+each reading (and, at most once a second, after nodes came or went), lists of changes, and a Status.
+"""
+
+import contextlib
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from collectors.cluster import Event, Forbidden, NodeGone, NodeSeen, Relisted
+from collectors.errors import CollectorError
+from collectors.reading import Collector, HasHistory, Reading
+from loadaware.changes import Change
+from loadaware.observer import Observer
+from loadaware.service import Message
+from loadaware.status import Status
+
+logger = logging.getLogger(__name__)
+
+MOST_WAITING = 20_000
+"""Events in the inbox; a watch that brings more waits, and the API server keeps the rest."""
+MOST_AT_ONCE = 2_000
+"""Events told before changes are published, so that none waits long."""
+NODES_CHANGED_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class ReadingFailed:
+    """The metric source could not be read."""
+
+    error: str
+
+
+Item = Event | Reading | ReadingFailed
+
+
+@dataclass
+class Inbox:
+    """Where threads put what they bring. Bounded; full means that the bringer waits."""
+
+    stopping: threading.Event = field(default_factory=threading.Event)
+    items: "queue.Queue[tuple[Item, float]]" = field(default_factory=lambda: queue.Queue(MOST_WAITING))
+
+    def put(self, item: Item, seconds: float = 0.0) -> None:
+        """Bring something; `seconds` is how long it took to read."""
+        while not self.stopping.is_set():
+            try:
+                self.items.put((item, seconds), timeout=0.5)
+            except queue.Full:
+                continue
+            return
+
+
+class Refresh:
+    """Owns the observer."""
+
+    def __init__(self, observer: Observer, publish: Callable[[Message], None], clock: Callable[[], float]) -> None:
+        self._observer = observer
+        self._publish = publish
+        self._clock = clock
+        self._status = Status()
+        self._nodes_changed_at: float | None = None
+        self._forbidden: dict[str, str] = {}
+
+    def run(self, inbox: Inbox) -> None:
+        """Until the inbox says stop."""
+        while not inbox.stopping.is_set():
+            batch = _drain(inbox.items, wait_seconds=0.25)
+            self.take(batch)
+
+    def take(self, batch: Sequence[tuple[Item, float]]) -> None:
+        """Tell and feed what came in, and publish what follows from it."""
+        changes: list[Change] = []
+        for item, seconds in batch:
+            if isinstance(item, Reading):
+                self._publish_changes(changes)
+                self._fed(item, seconds)
+            elif isinstance(item, ReadingFailed):
+                self._failed(item.error)
+            else:
+                changes += self._told(item)
+        self._publish_changes(changes)
+        if self._nodes_changed_at is not None and self._clock() - self._nodes_changed_at >= NODES_CHANGED_SECONDS:
+            self._publish_snapshot()
+
+    def _told(self, event: Event) -> list[Change]:
+        if isinstance(event, Forbidden):
+            self._forbidden[event.kind] = event.lost
+        elif isinstance(event, Relisted):
+            self._forbidden.pop(event.kind, None)
+        if isinstance(event, NodeSeen | NodeGone) and self._nodes_changed_at is None:
+            self._nodes_changed_at = self._clock()
+        return self._observer.tell(event, self._clock())
+
+    def _publish_changes(self, changes: list[Change]) -> None:
+        if changes:
+            self._publish(tuple(changes))
+            changes.clear()
+
+    def _fed(self, reading: Reading, seconds: float) -> None:
+        started = self._clock()
+        self._observer.feed(reading, started)
+        if self._status.consecutive_failures:
+            logger.info("readings from %s work again", reading.source)
+        self._status = msgspec.structs.replace(
+            self._status,
+            readings=self._status.readings + 1,
+            consecutive_failures=0,
+            last_success=started,
+            notes=reading.notes[:20],
+        )
+        self._publish_snapshot()
+        self._publish_status(reading_seconds=seconds + self._clock() - started)
+
+    def _failed(self, error: str) -> None:
+        if not self._status.consecutive_failures:
+            logger.warning("reading failed, the last one stays in force: %s", error)
+        self._status = msgspec.structs.replace(
+            self._status,
+            failures=self._status.failures + 1,
+            consecutive_failures=self._status.consecutive_failures + 1,
+            last_error=error,
+        )
+        self._publish_status()
+
+    def _publish_snapshot(self) -> None:
+        self._nodes_changed_at = None
+        self._publish(self._observer.snapshot(self._clock()))
+
+    def _publish_status(self, reading_seconds: float | None = None) -> None:
+        self._status = msgspec.structs.replace(
+            self._status,
+            nodes=self._observer.node_count,
+            pods=self._observer.pod_count,
+            forbidden=tuple(self._forbidden.values()),
+            reading_seconds=self._status.reading_seconds if reading_seconds is None else reading_seconds,
+        )
+        self._publish(self._status)
+
+
+def _drain(items: "queue.Queue[tuple[Item, float]]", wait_seconds: float) -> list[tuple[Item, float]]:
+    """Whatever waits, at most MOST_AT_ONCE; a little patience for the first."""
+    batch: list[tuple[Item, float]] = []
+    with contextlib.suppress(queue.Empty):
+        batch.append(items.get(timeout=wait_seconds))
+        while len(batch) < MOST_AT_ONCE:
+            batch.append(items.get_nowait())
+    return batch
+
+
+def keep_reading(
+    collector: Collector, inbox: Inbox, interval_seconds: float, clock: Callable[[], float], warm_seconds: float = 0.0
+) -> None:
+    """Read at each interval until stopped; first the past, if the source has one."""
+    if warm_seconds and isinstance(collector, HasHistory):
+        _warm(collector, inbox, clock() - warm_seconds)
+    while not inbox.stopping.is_set():
+        started = clock()
+        try:
+            reading = collector.read()
+            inbox.put(reading, clock() - started)
+        except CollectorError as error:
+            inbox.put(ReadingFailed(str(error)))
+        except Exception as error:
+            logger.exception("the collector failed in an unforeseen way")
+            inbox.put(ReadingFailed(f"{type(error).__name__}: {error}"))
+        inbox.stopping.wait(max(interval_seconds - (clock() - started), 0.1))
+
+
+def _warm(collector: HasHistory, inbox: Inbox, since: float) -> None:
+    try:
+        for reading in collector.history(since):
+            inbox.put(reading)
+    except CollectorError as error:
+        logger.warning("the past cannot be read, the window fills from now on: %s", error)

@@ -1,0 +1,107 @@
+"""`loadaware score`: rank nodes once, from a file or the live cluster, and show each scorer's part."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from collectors.manifests import Pod
+from loadaware.adviser import Adviser
+from loadaware.config import Config, ScorerReference
+from loadaware.errors import ConfigError
+from loadaware.profiles import adviser_settings
+from loadaware.ranking import Part, Ranking
+from loadaware.snapshot import Snapshot
+from loadaware.state import load_pod, load_state
+
+__all__ = ["load_pod", "load_snapshot", "only", "print_table", "score"]
+
+
+def only(config: Config, scorer: str, settings: Sequence[str]) -> Config:
+    """The configuration with one profile that has this scorer alone. Raises ConfigError."""
+    reference = ScorerReference(name=scorer, args=_args(settings))
+    profile = msgspec.structs.replace(config.profiles[0], scorers=(reference,), filters=())
+    return msgspec.structs.replace(config, profiles=(profile,))
+
+
+def _args(settings: Sequence[str]) -> dict[str, Any]:
+    """key=value pairs as args; the value is YAML, and a dotted key reaches inside: defaultRequests.cpu=500m."""
+    import yaml
+
+    args: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not key or not equals:
+            raise ConfigError("--set", "", f"expected KEY=VALUE, not {setting!r}")
+        *outer, last = key.split(".")
+        inside = args
+        for name in outer:
+            inside = inside.setdefault(name, {})
+        inside[last] = yaml.safe_load(value)
+    return args
+
+
+def load_snapshot(state_file: str | None, config: Config, kubeconfig: str | None, context: str | None) -> Snapshot:
+    """From the file, or, without one, one reading of the live cluster."""
+    if state_file is not None:
+        return load_state(state_file)
+    from loadaware.observer_process import Order
+    from loadaware.wiring import observe_once
+
+    return observe_once(Order(config, kubeconfig, context))
+
+
+def score(config: Config, snapshot: Snapshot, pod: Pod, profile: str | None) -> dict[str, Any]:
+    """Every node, best first, rejected ones last but scored. Raises ConfigError or UnknownProfileError."""
+    adviser = Adviser(adviser_settings(config), lambda: snapshot.time)
+    adviser.receive(snapshot)
+    filtering = adviser.filter(pod, snapshot.names, profile)
+    adviser.in_flight.restart(snapshot)
+    ranking = adviser.rank(pod, snapshot.names, profile, book=False, explain=True)
+    rejected = {**filtering.failed, **filtering.unresolvable}
+    order = sorted(ranking.order().tolist(), key=lambda position: ranking.names[position] in rejected)
+    return {
+        "profile": ranking.profile,
+        "nodes": [_entry(ranking, position, rejected) for position in order],
+    }
+
+
+def _entry(ranking: Ranking, position: int, rejected: Mapping[str, str]) -> dict[str, Any]:
+    name = ranking.names[position]
+    return {
+        "name": name,
+        "score": float(ranking.scores[position]),
+        "priority": int(ranking.priorities[position]),
+        "scorers": {part.name: _part(part, position) for part in ranking.parts},
+        "rejected": rejected.get(name),
+    }
+
+
+def _part(part: Part, position: int) -> dict[str, Any]:
+    raw = part.raw[position] if part.raw is not None else np.nan
+    return {"score": float(part.score[position]), "raw": None if np.isnan(raw) else _plain(float(raw))}
+
+
+def _plain(value: float) -> int | float:
+    return int(value) if value.is_integer() and abs(value) < 2**63 else value
+
+
+def print_table(result: Mapping[str, Any]) -> None:
+    """For people."""
+    from rich.console import Console
+    from rich.table import Table
+
+    nodes = result["nodes"]
+    names = list(nodes[0]["scorers"]) if nodes else []
+    table = Table(title=f"profile {result['profile']}", title_justify="left")
+    for heading in ("node", "score", "priority", *names, "rejected"):
+        table.add_column(heading, justify="left" if heading in ("node", "rejected") else "right")
+    for node in nodes:
+        parts = [_raw_text(node["scorers"][name]) for name in names]
+        table.add_row(node["name"], f"{node['score']:.1f}", str(node["priority"]), *parts, node["rejected"] or "")
+    Console().print(table)
+
+
+def _raw_text(part: Mapping[str, Any]) -> str:
+    return "not measured" if part["raw"] is None else f"{part['raw']:g}"

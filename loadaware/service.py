@@ -1,0 +1,97 @@
+"""What the server serves: the adviser, its telemetry, and how it all goes. One thread: the event loop's.
+
+The observer's messages arrive here (`take`); requests ask here. Nothing waits.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from collectors.reading import CPU
+from loadaware.adviser import Adviser
+from loadaware.beliefs import beliefs
+from loadaware.changes import Change
+from loadaware.snapshot import Snapshot
+from loadaware.status import Status
+from loadaware.telemetry import Telemetry
+
+Message = Snapshot | Status | Sequence[Change]
+
+
+class Service:
+    """Adviser, telemetry and health."""
+
+    def __init__(
+        self, adviser: Adviser, telemetry: Telemetry, clock: Callable[[], float], readiness_grace_seconds: float
+    ) -> None:
+        self.adviser = adviser
+        self.telemetry = telemetry
+        self.clock = clock
+        self.status = Status()
+        self._ready_at = clock() + readiness_grace_seconds
+        self._measured = False
+
+    def take(self, message: Message) -> None:
+        """A message of the observer, in its order."""
+        if isinstance(message, Status):
+            self._take_status(message)
+        elif isinstance(message, Snapshot):
+            self.adviser.receive(message)
+            self._measured = self._measured or bool(np.isfinite(message.statistics.latest).any())
+        else:
+            for change in message:
+                self.adviser.receive(change)
+
+    def _take_status(self, status: Status) -> None:
+        before, telemetry = self.status, self.telemetry
+        telemetry.readings.inc(max(status.readings - before.readings, 0))
+        telemetry.reading_failures.inc(max(status.failures - before.failures, 0))
+        telemetry.observer_restarts.inc(max(status.restarts - before.restarts, 0))
+        telemetry.reading_duration.set(status.reading_seconds)
+        telemetry.pods.set(status.pods)
+        self.status = status
+
+    def readiness(self) -> tuple[bool, dict[str, Any]]:
+        """Ready after the first good reading or the grace; later loss shows, but never makes it unready."""
+        ready = self._measured or self.clock() >= self._ready_at
+        snapshot = self.adviser.snapshot
+        age = self._data_age()
+        return ready, {
+            "ready": ready,
+            "measured": self._measured,
+            "nodes": len(snapshot.names),
+            "pods": self.status.pods,
+            "dataAgeSeconds": age,
+            "quarantined": dict(snapshot.quarantined),
+            "podsKnown": snapshot.pods_known,
+            "source": {
+                "readings": self.status.readings,
+                "failures": self.status.failures,
+                "consecutiveFailures": self.status.consecutive_failures,
+                "lastError": self.status.last_error,
+                "notes": list(self.status.notes),
+                "forbidden": list(self.status.forbidden),
+            },
+        }
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """What is believed about each node now."""
+        return beliefs(self.adviser.snapshot, self.adviser.in_flight, self.clock())
+
+    def update_gauges(self) -> None:
+        """Bring the gauges up to date, before they are shown."""
+        snapshot, telemetry = self.adviser.snapshot, self.telemetry
+        self.adviser.in_flight.expire(self.clock())
+        telemetry.bookings.set(len(self.adviser.in_flight))
+        telemetry.nodes.set(len(snapshot.names))
+        cpu = snapshot.statistics.latest[:, snapshot.resource_index[CPU]]
+        telemetry.unmeasured_nodes.set(int(np.isnan(cpu).sum()))
+        telemetry.data_age.set(np.nan if (age := self._data_age()) is None else age)
+        telemetry.quarantined_nodes.clear()
+        for reason in snapshot.quarantined.values():
+            telemetry.quarantined_nodes.labels(reason).inc()
+
+    def _data_age(self) -> float | None:
+        newest = float(self.adviser.snapshot.sampled_at.max(initial=-np.inf))
+        return max(self.clock() - newest, 0.0) if np.isfinite(newest) else None

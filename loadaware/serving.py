@@ -1,0 +1,27 @@
+"""`loadaware serve`: from a configuration to a running server, and a clean end."""
+
+import asyncio
+import logging
+
+import uvloop
+
+from loadaware.config import Config
+from loadaware.logs import configure_logs
+from loadaware.observer_process import Order
+from loadaware.server import serve
+from loadaware.state import load_state
+from loadaware.wiring import make_service
+
+logger = logging.getLogger(__name__)
+
+
+def run_server(config: Config, order: Order | None, config_file: str | None, state_file: str | None) -> None:
+    """Serve until SIGTERM or Ctrl-C. Raises ConfigError before anything is started."""
+    configure_logs(config.log)
+    service = make_service(config, config_file or "<defaults>")
+    if state_file is not None:
+        service.take(load_state(state_file))
+    scheme = "https" if config.server.tls else "http"
+    logger.info("serving on %s://%s:%d", scheme, config.server.address, config.server.port)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve(service, config, order, config_file))

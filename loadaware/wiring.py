@@ -1,0 +1,174 @@
+"""The only module that knows all others: from a configuration to running parts."""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+
+if TYPE_CHECKING:
+    from collectors.prometheus_settings import PrometheusSettings
+
+from collectors.cluster import Forbidden, Kind, Relisted
+from collectors.errors import SourceUnreachableError
+from collectors.kubernetes_api import Credentials, KubernetesApi
+from collectors.reading import Collector, HasHistory, NodeIdentity, Reading
+from collectors.watch import Watch
+from loadaware import __version__
+from loadaware.adviser import Adviser
+from loadaware.config import Config, LoadWatcherSource, MetricsServerSource, PrometheusSource
+from loadaware.observer import Observer
+from loadaware.observer_process import Order
+from loadaware.profiles import adviser_settings, observer_settings
+from loadaware.refresh import Inbox, ReadingFailed, Refresh, keep_reading
+from loadaware.service import Message, Service
+from loadaware.snapshot import Snapshot
+from loadaware.telemetry import Telemetry
+
+logger = logging.getLogger(__name__)
+
+KINDS: tuple[Kind, ...] = ("nodes", "pods", "namespaces")
+
+
+def make_service(config: Config, file: str = "<config>", clock: Callable[[], float] = time.time) -> Service:
+    """What the server serves, without anything that brings news yet. Raises ConfigError."""
+    adviser = Adviser(adviser_settings(config, file), clock)
+    telemetry = Telemetry(CollectorRegistry(), __version__)
+    return Service(adviser, telemetry, clock, config.server.readiness_grace)
+
+
+def make_collector(config: Config, api: KubernetesApi, nodes: Callable[[], Sequence[NodeIdentity]]) -> Collector:
+    """The metric source that the configuration names."""
+    source = config.source
+    if isinstance(source, MetricsServerSource):
+        from collectors.metrics_server import MetricsServer
+
+        return MetricsServer(api, pods=source.pods, timeout_seconds=source.timeout)
+    if isinstance(source, PrometheusSource):
+        from collectors.prometheus import Prometheus
+
+        return Prometheus(prometheus_settings(source), nodes)
+    if isinstance(source, LoadWatcherSource):
+        from collectors.http_access import HttpAccess
+        from collectors.load_watcher import LoadWatcher
+
+        return LoadWatcher(source.url, HttpAccess(timeout_seconds=source.timeout))
+    from collectors.replay import Replay
+
+    return Replay(source.folder, speed=source.speed, loop=source.loop)
+
+
+def prometheus_settings(source: PrometheusSource) -> "PrometheusSettings":
+    """The collector's own settings from the configuration's."""
+    from collectors.http_access import HttpAccess
+    from collectors.prometheus_settings import PrometheusSettings
+
+    basic = source.basic_auth
+    return PrometheusSettings(
+        url=source.url,
+        access=HttpAccess(
+            timeout_seconds=source.timeout,
+            bearer_token_file=source.bearer_token_file or None,
+            username=basic.username if basic else None,
+            password_file=basic.password_file if basic else None,
+            headers=source.headers,
+            ca_file=source.ca_file or None,
+            insecure_skip_verify=source.insecure_skip_verify,
+        ),
+        node_queries=source.node_queries,
+        pod_queries=source.pod_queries,
+        pods=source.pods,
+        node_label=source.node_label or None,
+        node_pattern=source.node_pattern or None,
+    )
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What brings news from one cluster: the watches and the metric source."""
+
+    observer: Observer
+    api: KubernetesApi
+    watches: tuple[Watch, ...]
+    collector: Collector
+    warm_seconds: float
+    """How much of the past to read first, if the source has one."""
+
+
+def make_sources(order: Order) -> Sources:
+    """Everything the observer's side needs; nothing is started, nothing is asked yet."""
+    config = order.config
+    observer = Observer(observer_settings(config))
+    api = KubernetesApi(Credentials(order.kubeconfig, order.context))
+
+    def identities() -> list[NodeIdentity]:
+        return [NodeIdentity(node.name, node.addresses) for node in observer.nodes]
+
+    collector = make_collector(config, api, identities)
+    warm = isinstance(config.source, PrometheusSource) and config.source.history
+    watches = tuple(Watch(api, kind) for kind in KINDS)
+    return Sources(observer, api, watches, collector, config.window.length if warm else 0.0)
+
+
+def observe(order: Order, publish: Callable[[Message], None]) -> None:
+    """The observer process' whole life: watch, read, publish."""
+    sources = make_sources(order)
+    inbox = Inbox()
+    for watch in sources.watches:
+        _in_thread(f"watch-{watch.kind}", partial(watch.run, inbox.put))
+    reading = partial(keep_reading, sources.collector, inbox, order.config.interval, time.time, sources.warm_seconds)
+    _in_thread("collector", reading)
+    Refresh(sources.observer, publish, time.time).run(inbox)
+
+
+def observe_once(order: Order, patience_seconds: float = 60.0) -> Snapshot:
+    """List the cluster, take one reading (and the past, if there is one), make one snapshot. Raises CollectorError."""
+    sources = make_sources(order)
+    inbox = Inbox()
+    for watch in sources.watches:
+        _in_thread(f"watch-{watch.kind}", partial(watch.run, inbox.put))
+    try:
+        _tell_until_listed(sources, inbox, patience_seconds)
+    finally:
+        inbox.stopping.set()
+        for watch in sources.watches:
+            watch.stop()
+    now = time.time()
+    if sources.warm_seconds and isinstance(sources.collector, HasHistory):
+        for past in sources.collector.history(now - sources.warm_seconds):
+            sources.observer.feed(past, now)
+    sources.observer.feed(sources.collector.read(), now)
+    return sources.observer.snapshot(now)
+
+
+def _tell_until_listed(sources: Sources, inbox: Inbox, patience_seconds: float) -> None:
+    """Until each kind was listed once, or is forbidden."""
+    deadline = time.monotonic() + patience_seconds
+    waiting: set[str] = set(KINDS)
+    while waiting:
+        try:
+            event, _ = inbox.items.get(timeout=max(deadline - time.monotonic(), 0.01))
+        except queue.Empty:
+            problems = "; ".join(w.statistics.last_problem for w in sources.watches if w.statistics.last_problem)
+            cause = problems or f"{', '.join(sorted(waiting))} not listed within {patience_seconds:g} s"
+            raise SourceUnreachableError(sources.api.url, cause) from None
+        if isinstance(event, Relisted | Forbidden):
+            waiting.discard(event.kind)
+        if not isinstance(event, Reading | ReadingFailed):
+            sources.observer.tell(event, time.time())
+
+
+def _in_thread(name: str, target: Callable[[], None]) -> None:
+    def run() -> None:
+        try:
+            target()
+        except Exception:
+            logger.exception("thread %s ended in an unforeseen way", name)
+            raise
+
+    threading.Thread(target=run, name=name, daemon=True).start()
