@@ -1,0 +1,1 @@
+"""Real programs for tests: built from pinned sources, run on loopback, stopped by their own pid."""
