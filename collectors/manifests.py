@@ -7,7 +7,7 @@ hold no cycles.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -34,7 +34,8 @@ class Shape(msgspec.Struct, frozen=True, gc=False):
 
     requests = max(sum over containers, any init container) + overhead, per resource, as kube-scheduler counts;
     limits the same way, a limit left out counting as zero, overhead added only where some limit is declared.
-    Init containers with restartPolicy Always are sidecars: they run beside the others and are summed with them.
+    Init containers with restartPolicy Always are sidecars: they run beside the others and are summed with them; an
+    init container runs beside the sidecars that were started before it, so their amounts are in its own.
     """
 
     containers: tuple[Container, ...] = ()
@@ -284,11 +285,12 @@ def resources_from(quantities: Mapping[str, str | int | float] | None) -> Resour
 
 @lru_cache(maxsize=4096)
 def parse_time(text: str | None) -> float | None:
-    """An RFC 3339 time as seconds since 1970; None for what cannot be read."""
+    """An RFC 3339 time as seconds since 1970 (UTC if it names no zone); None for what cannot be read."""
     if not text:
         return None
     try:
-        return datetime.fromisoformat(text).timestamp()
+        time = datetime.fromisoformat(text)
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
     except ValueError:
         return None
 
@@ -308,13 +310,21 @@ def _bound_at(status: _PodStatus) -> float | None:
 
 
 def _shape_from(spec: _PodSpec) -> Shape:
-    initial = spec.init_containers or ()
-    sidecars = tuple(_declared(c) for c in initial if c.restart_policy == "Always")
+    initial: list[tuple[Resources, Resources]] = []
+    sidecars: list[tuple[Resources, Resources]] = []
+    for container in spec.init_containers or ():
+        declared = _declared(container)
+        if container.restart_policy == "Always":
+            sidecars.append(declared)
+        else:
+            initial.append(_together([declared, *sidecars]) if sidecars else declared)
     return shape_of(
-        tuple(_declared(c) for c in spec.containers or ()) + sidecars,
-        tuple(_declared(c) for c in initial if c.restart_policy != "Always"),
-        resources_from(spec.overhead),
+        (*(_declared(c) for c in spec.containers or ()), *sidecars), tuple(initial), resources_from(spec.overhead)
     )
+
+
+def _together(declared: list[tuple[Resources, Resources]]) -> tuple[Resources, Resources]:
+    return _total([d[0] for d in declared], (), ()), _total([d[1] for d in declared], (), ())
 
 
 def _declared(container: _Container) -> tuple[Resources, Resources]:

@@ -1,7 +1,7 @@
 """Kubernetes quantities: "250m", "156340345n", "1536Mi", "12e6" -> float in base units (cores, bytes).
 
-    quantity = sign? digits ("." digits)? suffix?
-    suffix   = n | u | m | "" | k | M | G | T | P | E | Ki | Mi | Gi | Ti | Pi | Ei | (e|E) sign? digits
+quantity = sign? digits ("." digits)? suffix?
+suffix   = n | u | m | "" | k | M | G | T | P | E | Ki | Mi | Gi | Ti | Pi | Ei | (e|E) sign? digits
 """
 
 import re
@@ -23,7 +23,7 @@ def parse_quantity(value: str | int | float) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise QuantityError(text=repr(value))
     if not isinstance(value, str):
-        return float(value)
+        return _number(value)
     match = _FORM.match(value)
     if match is None:
         raise QuantityError(text=value)
@@ -35,12 +35,19 @@ def parse_quantity(value: str | int | float) -> float:
     return float(number) * _SUFFIXES[suffix or ""]
 
 
+def _number(value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise QuantityError(text=f"a number of {value.bit_length() if isinstance(value, int) else 0} bits") from error
+
+
 def format_quantity(value: float, resource: str) -> str:
     """A value as a person writes it: millicores for cpu, binary units for memory, plain otherwise."""
     if resource == "cpu":
         return f"{round(value * 1000)}m"
     if resource == "memory":
-        for suffix in ("Gi", "Mi", "Ki"):
+        for suffix in ("Pi", "Ti", "Gi", "Mi", "Ki"):
             if abs(value) >= _SUFFIXES[suffix]:
                 return f"{value / _SUFFIXES[suffix]:.4g}{suffix}"
     return f"{value:g}"

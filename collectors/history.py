@@ -1,0 +1,196 @@
+"""A history: everything the core is told, in order, in a folder of Parquet files. This is its door, and its reader.
+
+The bargain: what was written comes back exactly and in one total order; the folder can be read while it is written;
+nothing needs the whole history in memory (a reader holds some batches of one segment). A damaged or foreign file is
+refused by name with what to do; only the newest segment, the one that a copy or a crash cuts short, is left out with a
+note. The format is described for readers with other tools in docs/history-format.md.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from heapq import merge
+from pathlib import Path
+
+import msgspec
+
+from collectors.arrow import arrow
+from collectors.errors import HistoryError
+from collectors.history_records import (
+    RECORD_KINDS,
+    Answer,
+    Checkpoint,
+    Content,
+    Mark,
+    Record,
+    RecordKind,
+    Request,
+)
+from collectors.history_schema import decode
+from collectors.history_segments import (
+    DAMAGED,
+    DamagedSegmentError,
+    OpenSegment,
+    Segment,
+    SegmentGoneError,
+    damaged,
+    list_segments,
+)
+from collectors.history_store import HistoryLimits
+from collectors.history_summary import Gap, HistorySummary, summarize
+from collectors.history_writer import HistoryWriter
+
+__all__ = [
+    "RECORD_KINDS",
+    "Answer",
+    "Checkpoint",
+    "Content",
+    "Gap",
+    "HistoryLimits",
+    "HistoryReader",
+    "HistorySpan",
+    "HistorySummary",
+    "HistoryWriter",
+    "Mark",
+    "Record",
+    "RecordKind",
+    "Request",
+]
+
+
+@dataclass(frozen=True)
+class HistorySpan:
+    """From when to when, and how many readings: what the file metadata alone tells."""
+
+    earliest: float
+    latest: float
+    readings: int
+
+
+class HistoryReader:
+    """Reads a folder that a HistoryWriter wrote, or is writing.
+
+    `skip_damaged` leaves out every damaged segment with a note, not only the newest.
+    """
+
+    def __init__(self, folder: str | Path, *, skip_damaged: bool = False) -> None:
+        arrow()
+        self._folder = Path(folder)
+        self._skip_damaged = skip_damaged
+        self._notes: dict[str, None] = {}
+        if not self._folder.is_dir():
+            raise HistoryError(str(folder), "is not a folder: name the folder that the recorder wrote")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out so far, and why."""
+        return tuple(self._notes)
+
+    def records(
+        self,
+        since: float | None = None,
+        until: float | None = None,
+        *,
+        after: int = 0,
+        kinds: Collection[RecordKind] = RECORD_KINDS,
+    ) -> Iterator[Record]:
+        """Records in order with since <= time < until and a sequence number above `after`, up to the newest on disk.
+
+        Only the tables of the kinds asked for are read. Raises HistoryError, at once if there is nothing to read.
+        """
+        self._check_not_empty()
+        return self._records(since, until, after, kinds)
+
+    def checkpoint(self, before: float | None = None) -> Record | None:
+        """The newest checkpoint (told at or before that time): replay `records(after=its sequence)` from its state."""
+        self._check_not_empty()
+        while True:
+            try:
+                return self._newest_checkpoint(before)
+            except SegmentGoneError:
+                continue
+
+    def span(self) -> HistorySpan:
+        """From when to when it reaches. Quick."""
+        self._check_not_empty()
+        facts = [opened.facts for opened in self._opened(0)]
+        if not facts:
+            raise HistoryError(str(self._folder), f"nothing in it can be read: {'; '.join(self._notes)}")
+        readings = sum(fact.rows.get("readings", 0) for fact in facts)
+        return HistorySpan(min(f.earliest for f in facts), max(f.latest for f in facts), readings)
+
+    def summary(self) -> HistorySummary:
+        """What is in it. Reads names and times, no usage: some seconds for weeks of a large cluster."""
+        self.span()
+        return summarize(self._opened(0), self._notes)
+
+    def files(self, table: str) -> tuple[Path, ...]:
+        """The Parquet files of one table now, in order, for other tools."""
+        paths = [segment.path / f"{table}.parquet" for segment in list_segments(self._folder)]
+        return tuple(path for path in paths if path.exists())
+
+    def _check_not_empty(self) -> None:
+        if not list_segments(self._folder):
+            problem = "holds no finished segment: record first, or wait some seconds for the recorder's first flush"
+            raise HistoryError(str(self._folder), problem)
+
+    def _records(
+        self, since: float | None, until: float | None, after: int, kinds: Collection[RecordKind]
+    ) -> Iterator[Record]:
+        position = after
+        for opened in self._opened(after):
+            if opened.facts.overlaps(since, until):
+                for record in _merged(opened, kinds):
+                    in_time = (since is None or record.time >= since) and (until is None or record.time < until)
+                    if record.sequence > position and in_time:
+                        yield record
+            position = opened.segment.last
+
+    def _newest_checkpoint(self, before: float | None) -> Record | None:
+        for segment in reversed(list_segments(self._folder)):
+            newest = None
+            for record in self._checkpoints(segment):
+                newest = record if before is None or record.time <= before else newest
+            if newest is not None:
+                return newest
+        return None
+
+    def _checkpoints(self, segment: Segment) -> Iterator[Record]:
+        if opened := self._open(segment):
+            with opened:
+                yield from _merged(opened, ["checkpoints"])
+
+    def _opened(self, position: int) -> Iterator[OpenSegment]:
+        """Open segments one after the other. The folder is listed anew each time: parts become segments meanwhile."""
+        self._note_set_aside()
+        while segments := [s for s in list_segments(self._folder) if s.last > position]:
+            try:
+                opened = self._open(segments[0])
+            except SegmentGoneError:
+                continue
+            if opened is not None:
+                with opened:
+                    yield opened
+            position = segments[0].last
+
+    def _open(self, segment: Segment) -> OpenSegment | None:
+        try:
+            return OpenSegment(segment)
+        except DamagedSegmentError as error:
+            newest = segment.last == list_segments(self._folder)[-1].last
+            if not (newest or self._skip_damaged):
+                raise
+            self._notes[f"left out: {error}"] = None
+            return None
+
+    def _note_set_aside(self) -> None:
+        for path in sorted(self._folder.glob(f"{DAMAGED}/*")):
+            self._notes[f"left out: {path} was damaged and set aside by the recorder"] = None
+
+
+def _merged(opened: OpenSegment, kinds: Collection[RecordKind]) -> Iterator[Record]:
+    """The records of a segment in total order."""
+    streams = [decode(kind, opened.batches) for kind in kinds]
+    try:
+        yield from merge(*streams, key=lambda record: record.sequence)
+    except (ValueError, KeyError, msgspec.MsgspecError) as error:
+        raise damaged(opened.segment.path, str(error)) from error
