@@ -43,8 +43,8 @@ from collectors.history import (
     Record,
     Request,
 )
-from collectors.history_schema import decode, encode, kind_of
-from collectors.history_segments import OpenSegment, SegmentGoneError, list_segments
+from collectors.history.schema import decode, encode, kind_of
+from collectors.history.segments import OpenSegment, SegmentGoneError, list_segments
 from collectors.manifests import Namespace, Node, Owner, Pod, shape_of
 from collectors.reading import Measurements, Reading
 from tests.collectors.recorded_histories import (

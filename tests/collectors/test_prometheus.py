@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collectors.default_queries import CADVISOR, KUBELET, NODE_EXPORTER
 from collectors.errors import (
     CollectorError,
     EmptyReadingError,
@@ -17,7 +16,8 @@ from collectors.errors import (
     SourceUnreachableError,
 )
 from collectors.http_access import HttpAccess
-from collectors.prometheus import MOST_POINTS, MOST_SAMPLES, Prometheus, PrometheusSettings, pieces
+from collectors.prometheus.collector import MOST_POINTS, MOST_SAMPLES, Prometheus, PrometheusSettings, pieces
+from collectors.prometheus.default_queries import CADVISOR, KUBELET, NODE_EXPORTER
 from collectors.reading import HasHistory, NodeIdentity, Reading
 from tests.collectors.fake_prometheus import FakePrometheus, Reply, Value, complaint, success
 

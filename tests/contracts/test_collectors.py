@@ -167,7 +167,7 @@ class RecordedSource:
     folder: Path
 
     def healthy(self) -> Collector:
-        from collectors.history_writer import HistoryWriter
+        from collectors.history.writer import HistoryWriter
 
         usage = np.array([[1.5, 4e9], [2.0, np.nan]])
         rows = Measurements(("node-a", "node-b"), usage, np.full(2, 1e9), np.full(2, 10.0))

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from collectors.arrow import arrow
-from collectors.history_records import RECORD_KINDS
-from collectors.history_schema import VERSION
-from collectors.history_segments import METADATA_KEY, SegmentFacts
-from collectors.history_usage import MEASURED
+from collectors.history.arrow import arrow
+from collectors.history.records import RECORD_KINDS
+from collectors.history.schema import VERSION
+from collectors.history.segments import METADATA_KEY, SegmentFacts
+from collectors.history.usage import MEASURED
 
 _DICTIONARY_COLUMNS = (
     "kind", "name", "identity", "node", "phase", "pod", "source", "base", "verb", "profile", "window",

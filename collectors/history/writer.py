@@ -13,12 +13,12 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
-from collectors.arrow import arrow
 from collectors.cluster import Event, Relisted
 from collectors.errors import HistoryError
-from collectors.history_records import Answer, Checkpoint, Content, Mark, Record, Request
-from collectors.history_schema import encode
-from collectors.history_store import HistoryLimits, SegmentStore
+from collectors.history.arrow import arrow
+from collectors.history.records import Answer, Checkpoint, Content, Mark, Record, Request
+from collectors.history.schema import encode
+from collectors.history.store import HistoryLimits, SegmentStore
 from collectors.reading import Reading
 
 _NOT_ENCODABLE = (ValueError, TypeError, OverflowError)

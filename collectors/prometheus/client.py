@@ -19,7 +19,7 @@ from prometheus_api_client import PrometheusConnect
 from collectors.errors import CollectorError, MalformedAnswerError, SourceRefusedError, SourceUnreachableError
 from collectors.http_access import HttpAccess
 from collectors.http_session import NO_RETRY, Answer, HttpSession
-from collectors.queries import Answered, Grid, Query
+from collectors.prometheus.queries import Answered, Grid, Query
 
 Method = Literal["GET", "POST"]
 

@@ -15,16 +15,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from collectors.errors import CollectorError, EmptyReadingError
-from collectors.match_report import MatchReport, QueryReport, notes_on, report_on
-from collectors.matched_answers import Match, MatchedAnswers
-from collectors.prometheus_settings import PrometheusSettings
-from collectors.queries import Grid, Query
-from collectors.query_plan import MANDATORY, Answers, Ask, Plan, ask_all, choose
+from collectors.prometheus.match_report import MatchReport, QueryReport, notes_on, report_on
+from collectors.prometheus.matched_answers import Match, MatchedAnswers
+from collectors.prometheus.queries import Grid, Query
+from collectors.prometheus.query_plan import MANDATORY, Answers, Ask, Plan, ask_all, choose
+from collectors.prometheus.settings import PrometheusSettings
 from collectors.reading import Measurements, NodeIdentity, Reading
 from collectors.series_matching import NodeMatcher, match_nodes, match_pods
 
 if TYPE_CHECKING:
-    from collectors.prometheus_client import PrometheusClient
+    from collectors.prometheus.client import PrometheusClient
 
 __all__ = ["MatchReport", "Prometheus", "PrometheusSettings", "QueryReport", "pieces"]
 
@@ -103,7 +103,7 @@ class Prometheus:
 
     @cached_property
     def _client(self) -> "PrometheusClient":
-        from collectors.prometheus_client import PrometheusClient
+        from collectors.prometheus.client import PrometheusClient
 
         settings = self.settings
         return PrometheusClient(settings.url, settings.access, settings.method)

@@ -1,4 +1,4 @@
-"""A history: everything the core is told, in order, in a folder of Parquet files. This is its door, and its reader.
+"""The reader of a history: everything the core was told, in order, from a folder of Parquet files.
 
 The bargain: what was written comes back exactly and in one total order; the folder can be read while it is written;
 nothing needs the whole history in memory (a reader holds some batches of one segment). A damaged or foreign file is
@@ -13,20 +13,15 @@ from pathlib import Path
 
 import msgspec
 
-from collectors.arrow import arrow
 from collectors.errors import HistoryError
-from collectors.history_records import (
+from collectors.history.arrow import arrow
+from collectors.history.records import (
     RECORD_KINDS,
-    Answer,
-    Checkpoint,
-    Content,
-    Mark,
     Record,
     RecordKind,
-    Request,
 )
-from collectors.history_schema import decode
-from collectors.history_segments import (
+from collectors.history.schema import decode
+from collectors.history.segments import (
     DAMAGED,
     DamagedSegmentError,
     OpenSegment,
@@ -35,26 +30,7 @@ from collectors.history_segments import (
     damaged,
     list_segments,
 )
-from collectors.history_store import HistoryLimits
-from collectors.history_summary import Gap, HistorySummary, summarize
-from collectors.history_writer import HistoryWriter
-
-__all__ = [
-    "RECORD_KINDS",
-    "Answer",
-    "Checkpoint",
-    "Content",
-    "Gap",
-    "HistoryLimits",
-    "HistoryReader",
-    "HistorySpan",
-    "HistorySummary",
-    "HistoryWriter",
-    "Mark",
-    "Record",
-    "RecordKind",
-    "Request",
-]
+from collectors.history.summary import HistorySummary, summarize
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from collectors.matched_answers import Match
-from collectors.queries import Query
+from collectors.prometheus.matched_answers import Match
+from collectors.prometheus.queries import Query
 
 EXAMPLES = 3
 

@@ -19,7 +19,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from collectors.arrow import arrow
 from collectors.cluster import (
     Event,
     Forbidden,
@@ -31,8 +30,9 @@ from collectors.cluster import (
     PodSeen,
     Relisted,
 )
-from collectors.history_records import Answer, Checkpoint, Content, Mark, Record, RecordKind, Request
-from collectors.history_usage import MEASURED, Batches, MeasuredRows, measured_tables
+from collectors.history.arrow import arrow
+from collectors.history.records import Answer, Checkpoint, Content, Mark, Record, RecordKind, Request
+from collectors.history.usage import MEASURED, Batches, MeasuredRows, measured_tables
 from collectors.manifests import Pod, Shape
 from collectors.reading import Reading
 

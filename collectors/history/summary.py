@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from collectors.history_records import RECORD_KINDS
-from collectors.history_segments import OpenSegment
-from collectors.history_usage import MEASURED
+from collectors.history.records import RECORD_KINDS
+from collectors.history.segments import OpenSegment
+from collectors.history.usage import MEASURED
 from collectors.reading import Floats
 
 _GAP_INTERVALS = 3.0

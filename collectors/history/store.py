@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors.arrow import arrow
 from collectors.errors import HistoryError
-from collectors.history_parquet import facts_of, sync_folder, write_files
-from collectors.history_records import RECORD_KINDS
-from collectors.history_segments import (
+from collectors.history.arrow import arrow
+from collectors.history.parquet import facts_of, sync_folder, write_files
+from collectors.history.records import RECORD_KINDS
+from collectors.history.segments import (
     DAMAGED,
     DamagedSegmentError,
     OpenSegment,
@@ -28,7 +28,7 @@ from collectors.history_segments import (
     current_and_merged,
     list_segments,
 )
-from collectors.history_usage import MEASURED
+from collectors.history.usage import MEASURED
 
 _WRITING = ".writing-"
 _DELETING = ".deleting-"

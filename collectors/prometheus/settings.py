@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from collectors.default_queries import CADVISOR, KUBELET, QUERY_SETS
 from collectors.http_access import HttpAccess, base_url
-from collectors.query_plan import MANDATORY, Questions
+from collectors.prometheus.default_queries import CADVISOR, KUBELET, QUERY_SETS
+from collectors.prometheus.query_plan import MANDATORY, Questions
 from collectors.series_matching import NodeRule
 
 AUTO = "auto"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from collectors.default_queries import WINDOW, QuerySet
 from collectors.errors import CollectorError
-from collectors.queries import Answered, Query
+from collectors.prometheus.default_queries import WINDOW, QuerySet
+from collectors.prometheus.queries import Answered, Query
 from collectors.reading import CPU, MEMORY
 
 MANDATORY = (CPU, MEMORY)

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from collectors.queries import Answered, Grid, Query
+from collectors.prometheus.queries import Answered, Grid, Query
 from collectors.reading import CPU, Floats, Measurements
 from collectors.series_matching import Matching
 

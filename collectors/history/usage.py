@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from collectors.arrow import arrow
+from collectors.history.arrow import arrow
 from collectors.reading import Floats, Measurements, Reading
 
 MEASURED = ("nodes", "pods")

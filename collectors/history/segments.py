@@ -23,10 +23,10 @@ from typing import Any, Self
 
 import msgspec
 
-from collectors.arrow import arrow
 from collectors.errors import HistoryError
-from collectors.history_schema import VERSION
-from collectors.history_usage import Batches
+from collectors.history.arrow import arrow
+from collectors.history.schema import VERSION
+from collectors.history.usage import Batches
 
 METADATA_KEY = b"loadaware.history"
 DAMAGED = "damaged"
@@ -164,11 +164,8 @@ class OpenSegment:
         return self.segment.path / f"{table}.parquet"
 
     def table(self, name: str) -> Any:
-        """A whole table, or None if the segment has none of it."""
-        if name not in self._files:
-            return None
-        batches = list(self.batches(name))
-        return arrow().Table.from_batches(batches, self._files[name].schema_arrow)
+        """A whole table that the segment has."""
+        return arrow().Table.from_batches(list(self.batches(name)), self._files[name].schema_arrow)
 
     def batches(self, name: str, columns: Sequence[str] | None = None) -> Batches:
         """A table in small pieces; nothing if the segment has none of it."""
