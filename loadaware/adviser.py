@@ -36,25 +36,34 @@ class Adviser:
     def __init__(self, settings: AdviserSettings, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.snapshot = Snapshot.empty()
+        self._since_snapshot: list[Change] = []
         self.configure(settings)
 
     def configure(self, settings: AdviserSettings) -> None:
-        """Take new settings; bookings made under the old ones are let go."""
+        """Take new settings; bookings made under the old ones are let go, what happened since the snapshot is not."""
         self.settings = settings
         scorers = [w.scorer for profile in settings.profiles.values() for w in profile.scorers]
         filters = [named.filter for profile in settings.profiles.values() for named in profile.filters]
         self.in_flight = InFlight([*scorers, *filters], settings.in_flight_rule, settings.booking_seconds)
         self.in_flight.restart(self.snapshot)
+        for change in self._since_snapshot:
+            self._count(change)
 
     def receive(self, message: Snapshot | Change) -> None:
         """Take what the observer sends, in its order."""
         if isinstance(message, Snapshot):
-            self.in_flight.restart(message)
             self.snapshot = message
-        elif isinstance(message, PodBound):
-            self.in_flight.bound(message)
+            self._since_snapshot.clear()
+            self.in_flight.restart(message)
         else:
-            self.in_flight.left(message)
+            self._since_snapshot.append(message)
+            self._count(message)
+
+    def _count(self, change: Change) -> None:
+        if isinstance(change, PodBound):
+            self.in_flight.bound(change)
+        else:
+            self.in_flight.left(change)
 
     def profile_for(self, pod: Pod, named: str | None = None) -> Profile:
         """A profile named in the path wins, then the pod's schedulerName, then the default."""
@@ -69,14 +78,18 @@ class Adviser:
         """Whether the pod is to be placed as if we were not there."""
         return pod.annotations.get(OPT_OUT_ANNOTATION) == "true" or pod.namespace in self.snapshot.exempt_namespaces
 
-    def filter(self, pod: Pod, names: Sequence[str], profile: str | None = None) -> Filtering:
+    def filter(self, pod: Pod, names: Sequence[str], profile: str | None = None, *, book: bool = True) -> Filtering:
         """Which nodes may take the pod. If only one may, kube-scheduler asks no further: it is booked there."""
+        now = self._clock()
+        self.in_flight.expire(now)
         chosen = self.profile_for(pod, profile)
         if self.opted_out(pod) or not chosen.filters:
             answer = Filtering(chosen.name, tuple(names), {}, {})
         else:
-            answer = filter_nodes(chosen, Question(self.snapshot, self.in_flight, pod, names))
-        if len(answer.passed) == 1:
+            question = Question(self.snapshot, self.in_flight, pod, names)
+            with self.in_flight.without(pod.identity):
+                answer = filter_nodes(chosen, question, question.trust(self.settings.staleness, now))
+        if book and len(answer.passed) == 1:
             self._book(pod, answer.passed)
         return answer
 
@@ -96,13 +109,13 @@ class Adviser:
         if self.opted_out(pod):
             return indifferent(chosen, names)
         question = Question(self.snapshot, self.in_flight, pod, names)
-        ranking = rank(chosen, question, self.settings.staleness, now, explain=explain)
+        with self.in_flight.without(pod.identity):
+            ranking = rank(chosen, question, self.settings.staleness, now, explain=explain)
         if book:
             best = ranking.best()
-            self._book(pod, [names[position] for position in best[: MOST_TIED + 1]])
+            self._book(pod, [names[position] for position in best] if len(best) <= MOST_TIED else [])
         return ranking
 
     def _book(self, pod: Pod, names: Sequence[str]) -> None:
-        if 0 < len(names) <= MOST_TIED and pod.identity:
-            shares = [1.0 / len(names)] * len(names)
-            self.in_flight.book(pod.identity, pod.shape, names, shares, self._clock())
+        shares = [1.0 / len(names) for _ in names]
+        self.in_flight.book(pod.identity, pod.shape, names, shares, self._clock())

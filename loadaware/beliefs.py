@@ -1,30 +1,33 @@
 """What is believed about each node now, as plain values for JSON and tables. What is not known is None."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from collectors.reading import Floats
-from loadaware.in_flight import InFlight
 from loadaware.snapshot import Snapshot
 
+Cells = list[Any]
+"""An array as nested lists, None where it is not finite."""
 
-def beliefs(snapshot: Snapshot, in_flight: InFlight, now: float) -> list[dict[str, Any]]:
-    """One entry per node: capacity, usage, requests, age of data, quarantine."""
-    columns = {
-        "capacity": snapshot.capacity,
-        "allocatable": snapshot.allocatable,
-        "requested": in_flight.requested,
-    }
-    with np.errstate(divide="ignore", invalid="ignore"):
-        utilization = snapshot.statistics.mean / snapshot.allocatable
+
+def beliefs(snapshot: Snapshot, requested: Floats, pods: Floats, now: float) -> list[dict[str, Any]]:
+    """One entry per node: capacity, usage, requests, age of data, quarantine. `requested` and `pods` as of now."""
+    amounts = _cells({"capacity": snapshot.capacity, "allocatable": snapshot.allocatable, "requested": requested})
+    usage = _cells(_usage(snapshot))
+    ages = _plain(now - snapshot.sampled_at)
+    resources = snapshot.resources
     return [
         {
             "name": name,
-            **{what: _amounts(snapshot, values, row) for what, values in columns.items()},
-            "usage": _usage(snapshot, utilization, row),
-            "pods": round(float(in_flight.pods[row]), 3),
-            "ageSeconds": _number(now - snapshot.sampled_at[row]),
+            **{what: dict(zip(resources, cells[row], strict=True)) for what, cells in amounts.items()},
+            "usage": {
+                resource: {statistic: cells[row][column] for statistic, cells in usage.items()}
+                for column, resource in enumerate(resources)
+            },
+            "pods": round(float(pods[row]), 3),
+            "ageSeconds": ages[row],
             "quarantined": snapshot.quarantined.get(name),
             "labels": dict(snapshot.labels[row]) if snapshot.labels else {},
         }
@@ -32,23 +35,25 @@ def beliefs(snapshot: Snapshot, in_flight: InFlight, now: float) -> list[dict[st
     ]
 
 
-def _amounts(snapshot: Snapshot, values: Floats, row: int) -> dict[str, float | None]:
-    return {resource: _number(values[row, column]) for column, resource in enumerate(snapshot.resources)}
-
-
-def _usage(snapshot: Snapshot, utilization: Floats, row: int) -> dict[str, dict[str, float | None]]:
+def _usage(snapshot: Snapshot) -> dict[str, Floats]:
     statistics = snapshot.statistics
+    with np.errstate(divide="ignore", invalid="ignore"):
+        utilization = statistics.mean / snapshot.allocatable
     return {
-        resource: {
-            "mean": _number(statistics.mean[row, column]),
-            "deviation": _number(statistics.deviation[row, column]),
-            "latest": _number(statistics.latest[row, column]),
-            "maximum": _number(statistics.maximum[row, column]),
-            "utilization": _number(utilization[row, column]),
-        }
-        for column, resource in enumerate(snapshot.resources)
+        "mean": statistics.mean,
+        "deviation": statistics.deviation,
+        "latest": statistics.latest,
+        "maximum": statistics.maximum,
+        "utilization": utilization,
     }
 
 
-def _number(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _cells(tables: Mapping[str, Floats]) -> dict[str, Cells]:
+    return {what: _plain(values) for what, values in tables.items()}
+
+
+def _plain(values: Floats) -> Cells:
+    plain = values.astype(object)
+    plain[~np.isfinite(values)] = None
+    cells: Cells = plain.tolist()
+    return cells

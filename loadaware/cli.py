@@ -1,5 +1,7 @@
 """The command line: parse, call, print. Heavy modules are imported by the commands that need them."""
 
+import contextlib
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,6 +11,7 @@ import click
 F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_BAD_INPUT = 2
+DEFAULTS = "<defaults>"
 
 
 class _Group(click.Group):
@@ -98,8 +101,12 @@ def serve(  # noqa: PLR0917 - click passes options by name
     config = _load(config_file)
     config = _override(config, "server", port=port, address=address)
     config = _override(config, "log", level=log_level, format=log_format)
+    if state_file is None:
+        _check_source(config, config_file)
     order = None if state_file else Order(config, kubeconfig, context)
-    run_server(config, order, config_file, state_file)
+    signal.signal(signal.SIGTERM, _stopped)
+    with contextlib.suppress(KeyboardInterrupt):
+        run_server(config, order, config_file, state_file)
 
 
 @cli.command()
@@ -141,7 +148,7 @@ def score(  # noqa: PLR0917 - click passes options by name
     context: str | None,
     output: str,
 ) -> None:
-    """Rank nodes for a pod, from a state file or the live cluster.
+    """Rank nodes for a pod, from a file or the live cluster.
 
     \b
     loadaware score --state state.yaml --pod pod.yaml
@@ -156,8 +163,11 @@ def score(  # noqa: PLR0917 - click passes options by name
     config = _load(config_file)
     if scorer:
         config = scoring.only(config, scorer, settings)
+    if state_file is None:
+        _check_source(config, config_file)
+    pod = scoring.load_pod(pod_file)
     snapshot = scoring.load_snapshot(state_file, config, kubeconfig, context)
-    result = scoring.score(config, snapshot, scoring.load_pod(pod_file), profile)
+    result = scoring.score(config, snapshot, pod, profile, config_file or DEFAULTS)
     _print_json(result) if output == "json" else scoring.print_table(result)
 
 
@@ -165,12 +175,16 @@ def score(  # noqa: PLR0917 - click passes options by name
 @click.argument("file", type=click.Path(dir_okay=False))
 @_output_option
 def check_config(file: str, output: str) -> None:
-    """Check a configuration file: exit code 0 and a summary, or 2 and what is wrong where."""
+    """Check a configuration file.
+
+    Exit code 0 and a summary, or 2 and what is wrong where.
+    """
     from loadaware.config import load
     from loadaware.profiles import adviser_settings
 
     config = load(file)
     settings = adviser_settings(config, file)
+    _check_source(config, file)
     summary = {
         "file": file,
         "source": type(config.source).__name__.removesuffix("Source"),
@@ -190,21 +204,25 @@ def check_config(file: str, output: str) -> None:
 
 @cli.command("schedule-config")
 @_config_option
-@click.option("--url", default="http://127.0.0.1:8090", show_default=True, help="Where kube-scheduler reaches us.")
+@click.option("--url", help="Where kube-scheduler reaches us.  [default: 127.0.0.1 and the configuration's port]")
 @click.option("--kubeconfig-path", default="/etc/kubernetes/scheduler.conf", show_default=True,
               help="The kubeconfig of kube-scheduler itself; empty: as in-cluster.")  # fmt: skip
 @click.option("--ca-file", default="", help="For an https URL: the CA that kube-scheduler checks us by.")
+@click.option("--cert-file", default="", help="The certificate that kube-scheduler shows us, if we ask for one.")
+@click.option("--key-file", default="", help="Its key.")
 @click.option("--node-cache-capable/--whole-nodes", default=True, show_default=True, help="Send names or whole nodes.")
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="Of kube-scheduler.")
 def schedule_config(  # noqa: PLR0917 - click passes options by name
     config_file: str | None,
-    url: str,
+    url: str | None,
     kubeconfig_path: str,
     ca_file: str,
+    cert_file: str,
+    key_file: str,
     node_cache_capable: bool,
     leader_elect: bool,
 ) -> None:
-    """Print the KubeSchedulerConfiguration that fits this configuration."""
+    """Print the KubeSchedulerConfiguration that fits."""
     from loadaware.schedule_config import schedule_configuration
 
     config = _load(config_file)
@@ -214,6 +232,8 @@ def schedule_config(  # noqa: PLR0917 - click passes options by name
             url=url,
             kubeconfig=kubeconfig_path,
             ca_file=ca_file,
+            cert_file=cert_file,
+            key_file=key_file,
             node_cache_capable=node_cache_capable,
             leader_elect=leader_elect,
         ),
@@ -229,9 +249,9 @@ def schedule_config(  # noqa: PLR0917 - click passes options by name
 def doctor(
     config_file: str | None, kubeconfig: str | None, context: str | None, server: str | None, output: str
 ) -> None:
-    """Check each thing that a new install gets wrong; each line is ok, warn or fail, with the fix.
+    """Check each thing that a new install gets wrong.
 
-    Exit code 0 if nothing fails, 1 otherwise.
+    Each line is ok, warn or fail, with the fix. Exit code 0 if nothing fails, 1 otherwise.
     """
     from loadaware.doctor import examine, print_findings
 
@@ -246,7 +266,11 @@ def doctor(
 @cli.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print shell completion: source <(loadaware completion bash)."""
+    """Print shell completion.
+
+    \b
+    source <(loadaware completion bash)
+    """
     from click.shell_completion import get_completion_class
 
     made = get_completion_class(shell)
@@ -263,10 +287,21 @@ def version() -> None:
     click.echo(__version__)
 
 
+def _stopped(*_: object) -> None:
+    """uvicorn drains on SIGTERM, then raises it again: having stopped when asked is success."""
+    sys.exit(0)
+
+
 def _load(file: str | None) -> Any:
     from loadaware.config import Config, load
 
     return load(file) if file else Config()
+
+
+def _check_source(config: Any, file: str | None) -> None:
+    from loadaware.doctor.configuration import check_source
+
+    check_source(config, file or DEFAULTS)
 
 
 def _override(config: Any, section: str, **values: Any) -> Any:

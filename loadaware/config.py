@@ -6,18 +6,19 @@ default is what it is; docs/configuration.md is made from them.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
-from loadaware.config_problems import explain_problem
+from loadaware.config_problems import explain_problem, name_keys
 from loadaware.errors import ConfigError
 from loadaware.in_flight import Rule
 from loadaware.quantities import Duration, Quantity, decode_hook
 
-API_VERSION = "loadaware.io/v1alpha1"
-KIND = "LoadAwareConfiguration"
+API_VERSION: Final = "loadaware.io/v1alpha1"
+KIND: Final = "LoadAwareConfiguration"
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -37,7 +38,9 @@ class BasicAuth(Section, frozen=True, kw_only=True):
     """A user name and a file that holds the password."""
 
     username: str
+    """Sent with each request."""
     password_file: str
+    """Read anew for each request."""
 
 
 class PrometheusSource(Section, frozen=True, kw_only=True, tag_field="type", tag="Prometheus"):
@@ -51,6 +54,8 @@ class PrometheusSource(Section, frozen=True, kw_only=True, tag_field="type", tag
     """PromQL per resource for pods, with labels `namespace` and `pod`. Empty: cAdvisor's series."""
     pods: bool = True
     """Read pod usage too."""
+    rate_window: Duration = Duration(120.0)
+    """What `$window` means in a query: over how long rates are taken. At least twice the scrape interval."""
     node_label: str = ""
     """The label that names the node. Empty: found by itself."""
     node_pattern: str = ""
@@ -89,6 +94,10 @@ class ReplaySource(Section, frozen=True, kw_only=True, tag_field="type", tag="Re
     """1 is as it was, 60 a minute per second."""
     loop: bool = True
     """Begin again at the end."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.speed < float("inf"):
+            raise ValueError(f"speed must be above zero, not {self.speed:g}")
 
 
 Source = MetricsServerSource | PrometheusSource | LoadWatcherSource | ReplaySource
@@ -153,6 +162,8 @@ class WindowSection(Section, frozen=True, kw_only=True):
             raise ValueError("length must be in 1m..1h; longer ones belong in `longer`")
         if len(self.longer) > 8:
             raise ValueError("longer takes at most 8 lengths")
+        if any(not 60 <= length <= 31 * 86400 for length in self.longer):
+            raise ValueError("longer takes lengths in 1m..31d")
         if any(not 0 <= p <= 100 for p in self.percentiles):
             raise ValueError("percentiles must be in 0..100")
 
@@ -276,17 +287,42 @@ def load(path: str | Path) -> Config:
 
 def parse(text: str, file: str = "<text>") -> Config:
     """Parse YAML (or JSON). Raises ConfigError."""
-    return convert(parse_yaml(text, file) or {}, Config, file)
+    value = parse_yaml(text, file)
+    config: Config = convert({} if value is None else value, Config, file)
+    return config
 
 
-def parse_yaml(text: str, file: str) -> Any:
-    """Parsed YAML. Raises ConfigError with the line."""
+def parse_yaml(text: str, file: str, *, first: bool = False) -> Any:
+    """Parsed YAML: the only document of the file, or its `first`. Raises ConfigError with the line."""
     import yaml
 
+    loader = _strict_loader()
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader
+        if first:
+            return next(iter(yaml.load_all(text, Loader=loader)), None)
+        return yaml.load(text, Loader=loader)  # noqa: S506 - a safe loader
     except yaml.YAMLError as error:
         raise ConfigError(file, "", f"is not YAML: {' '.join(str(error).split())}") from error
+
+
+@cache
+def _strict_loader() -> type[Any]:
+    """YAML's safe loader, which takes the last of two equal keys in silence, made to refuse them."""
+    import yaml
+
+    safe: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class StrictLoader(safe):  # type: ignore[misc]
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+            seen = set()
+            for key in (key for key, _ in pairs if isinstance(key, yaml.ScalarNode)):
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} stands twice", key.start_mark)
+                seen.add(key.value)
+            return super().construct_mapping(node, deep)
+
+    return StrictLoader
 
 
 def convert(value: Any, kind: type[Any], file: str, prefix: str = "") -> Any:
@@ -294,5 +330,15 @@ def convert(value: Any, kind: type[Any], file: str, prefix: str = "") -> Any:
     try:
         return msgspec.convert(value, kind, dec_hook=decode_hook)
     except msgspec.ValidationError as error:
-        where, problem, hint = explain_problem(str(error), value, kind)
+        message = name_keys(str(error), value, lambda other: _problem(other, kind))
+        where, problem, hint = explain_problem(message, value, kind)
         raise ConfigError(file, ".".join(part for part in (prefix, where) if part), problem, hint) from error
+
+
+def _problem(value: Any, kind: type[Any]) -> str:
+    """What msgspec says of a value; empty if nothing is wrong."""
+    try:
+        msgspec.convert(value, kind, dec_hook=decode_hook)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""

@@ -1,21 +1,22 @@
 """What is wrong with a value, in words: path, problem, and the nearest right word.
 
 msgspec says "Object contains unknown field `intervall` - at `$.server`". We add what fields there are, by walking the
-same path through the types.
+same path through the types, and the key where it says only that some value of a mapping is wrong.
 """
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import inspect
 
-_MESSAGE = re.compile(r"(?s)(.*?)(?: - at `(?:key in )?\$(.*)`)?\Z")
+_MESSAGE = re.compile(r"(?s)(.*?)(?: - at (?:`key` in )?`\$(.*)`)?\Z")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 _VALUE = re.compile(r"Invalid (?:enum )?value '(.*)'")
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+_STEP = re.compile(r"\.([^.\[]+)|\[([^\]]+)\]")
+_SOME_VALUE = "[...]"
 
 
 def explain_problem(message: str, value: Any, kind: type[Any]) -> tuple[str, str, str]:
@@ -39,6 +40,22 @@ def explain_problem(message: str, value: Any, kind: type[Any]) -> tuple[str, str
             nearest(invalid.group(1), _choices(here)),
         )
     return path.lstrip("."), problem.replace("`", ""), ""
+
+
+def name_keys(message: str, value: Any, problem_of: Callable[[Any], str]) -> str:
+    """The message with `[...]`, some value of a mapping, made the key: the one that fails with the others left out."""
+    match = _MESSAGE.match(message)
+    path = match.group(2) or "" if match else ""
+    if _SOME_VALUE not in path:
+        return message
+    steps = _steps(path.partition(_SOME_VALUE)[0])
+    mapping = value
+    for step in steps:
+        mapping = _child(mapping, step)
+    for key in mapping if isinstance(mapping, dict) else ():
+        if problem_of(_with(value, steps, {key: mapping[key]})) == message:
+            return name_keys(message.replace(_SOME_VALUE, f"[{key}]", 1), value, problem_of)
+    return message
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -68,7 +85,7 @@ def _alternatives(info: inspect.Type | None, value: Any) -> list[inspect.Type]:
         return []
     if not isinstance(info, inspect.UnionType):
         return [info]
-    tagged = [t for t in info.types if isinstance(t, inspect.StructType) and _tag_fits(t, value)]
+    tagged: list[inspect.Type] = [t for t in info.types if isinstance(t, inspect.StructType) and _tag_fits(t, value)]
     return tagged or list(info.types)
 
 
@@ -81,6 +98,17 @@ def _child(value: Any, step: str) -> Any:
         return value[int(step)] if isinstance(value, list | tuple) else value[step]
     except (LookupError, TypeError, ValueError):
         return None
+
+
+def _with(value: Any, steps: list[str], new: Any) -> Any:
+    """The value with what is at the end of the steps replaced."""
+    if not steps:
+        return new
+    step, *rest = steps
+    if isinstance(value, list):
+        at = int(step)
+        return [*value[:at], _with(value[at], rest, new), *value[at + 1 :]]
+    return {**value, step: _with(value[step], rest, new)}
 
 
 def _type_of(info: inspect.Type, step: str) -> inspect.Type | None:

@@ -57,9 +57,11 @@ class Core:
         """Make a new snapshot of all that was told and fed."""
         self.adviser.receive(self.observer.snapshot(self._clock()))
 
-    def filter(self, pod: Pod, names: Sequence[str] | None = None, profile: str | None = None) -> Filtering:
+    def filter(
+        self, pod: Pod, names: Sequence[str] | None = None, profile: str | None = None, *, book: bool = True
+    ) -> Filtering:
         """Which nodes may take the pod (all known ones if none are named)."""
-        return self.adviser.filter(pod, self._names(names), profile)
+        return self.adviser.filter(pod, self._names(names), profile, book=book)
 
     def rank(
         self,

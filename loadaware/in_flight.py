@@ -7,14 +7,17 @@ A pod is in flight on a node from the moment it is placed until the window has s
     in flight(node) = sum over pods of  missing share * scorer.demand(shape)
 
 It survives restarts because it is made anew from the pods themselves at each snapshot. Between snapshots it is
-corrected step by step: a pod bound counts wholly, a pod gone no longer.
+corrected step by step, at the same shares: a pod just bound counts wholly, one that was resized by what is missing of
+it, a pod gone no longer.
 
 Booking at the answer. kube-scheduler asks for the next pod before any watch tells where the last one went, so a
 ranked pod is booked at once where it will most likely go, and the booking stands until the watch tells, the pod is
-asked for again, or `booking_seconds` have passed. Bookings are bounded in number; the oldest go first.
+asked for again, or `booking_seconds` have passed. Bookings are bounded in number; the oldest go first. A pod is no
+load to itself: while it is asked about, its own booking does not count.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +32,8 @@ from loadaware.window import Ints
 
 Rule = Literal["MissingShare", "Trimaran"]
 TRIMARAN_SECONDS = 60.0
+LEAST_SPAN_SECONDS = 60.0
+"""What a window of one sample covers: a sample is itself an average over the time before it."""
 MOST_BOOKINGS = 20_000
 
 
@@ -86,8 +91,21 @@ class InFlight:
                 return
             self._drop_booking(identity)
 
+    @contextmanager
+    def without(self, identity: str) -> Iterator[None]:
+        """The ledger as if this pod were not booked."""
+        booking = self._bookings.get(identity)
+        if booking is None:
+            yield
+            return
+        self._count_booking(booking, -1.0)
+        try:
+            yield
+        finally:
+            self._count_booking(booking, 1.0)
+
     def book(self, identity: str, shape: Shape, nodes: Sequence[str], shares: Sequence[float], now: float) -> None:
-        """Count a pod where it will most likely go."""
+        """Count a pod where it will most likely go; without nodes, let go of what was booked."""
         self._drop_booking(identity)
         if identity in self._bound_since or not nodes:
             return
@@ -96,22 +114,17 @@ class InFlight:
         self._count_booking(booking, 1.0)
 
     def bound(self, change: PodBound) -> None:
-        """The watch tells where a pod went."""
+        """The watch tells where a pod went. Told twice, it counts once."""
         self._drop_booking(change.identity)
-        self._bound_since.add(change.identity)
-        self._count(self._row(change.node), change.shape, 1.0, 1.0)
+        if change.identity not in self._bound_since:
+            self._bound_since.add(change.identity)
+            self._count_bound(change, 1.0)
 
     def left(self, change: PodLeft) -> None:
         """The watch tells that a pod is gone."""
         self._drop_booking(change.identity)
-        row = self._row(change.node)
-        if row is None:
-            return
-        if change.identity in self._bound_since:
-            missing = 1.0
-        else:
-            missing = float(self._missing_share(np.array([row]), np.array([change.bound_at]))[0])
-        self._count(row, change.shape, -1.0, -missing)
+        self._bound_since.discard(change.identity)
+        self._count_bound(change, -1.0)
 
     def _row(self, node: str | None) -> int | None:
         return None if node is None else self._snapshot.index.get(node)
@@ -120,6 +133,12 @@ class InFlight:
         booking = self._bookings.pop(identity, None)
         if booking is not None:
             self._count_booking(booking, -1.0)
+
+    def _count_bound(self, change: PodBound | PodLeft, sign: float) -> None:
+        row = self._row(change.node)
+        if row is not None:
+            missing = float(self._missing_share(np.array([row]), np.array([change.bound_at]))[0])
+            self._count(row, change.shape, sign, sign * missing)
 
     def _count_booking(self, booking: Booking, sign: float) -> None:
         for node, share in zip(booking.nodes, booking.shares, strict=True):
@@ -144,9 +163,10 @@ class InFlight:
     def _missing_share(self, rows: Ints, bound_at: Floats) -> Floats:
         """The share of each pod's node window that has not seen the pod."""
         newest = self._snapshot.sampled_at[rows]
+        newest = np.where(np.isposinf(newest), self._snapshot.time, newest)
         with np.errstate(invalid="ignore"):
             seen = newest - bound_at
-        seen = np.where(np.isnan(seen), np.where(np.isinf(bound_at) & (bound_at > 0), -np.inf, np.inf), seen)
+        seen = np.where(np.isnan(seen), np.inf, seen)
         if self._rule == "Trimaran":
             return np.where(seen < TRIMARAN_SECONDS, 1.0, 0.0)
         return np.clip(1.0 - seen / self._spans(rows), 0.0, 1.0)
@@ -158,7 +178,8 @@ class InFlight:
             return np.full(len(rows), snapshot.window_seconds)
         with np.errstate(invalid="ignore"):
             covered = snapshot.sampled_at[rows] - snapshot.window_starts[rows]
-        return np.clip(np.nan_to_num(covered, nan=0.0, posinf=0.0, neginf=0.0), 1.0, snapshot.window_seconds)
+        covered = np.nan_to_num(covered, nan=0.0, posinf=0.0, neginf=0.0)
+        return np.clip(covered, min(LEAST_SPAN_SECONDS, snapshot.window_seconds), snapshot.window_seconds)
 
 
 class _Prices:

@@ -1,35 +1,39 @@
 """The child of observer_process: `python -m loadaware.observe DESCRIPTOR`. Not for people."""
 
+import contextlib
 import os
 import pickle
-import signal
 import sys
 import threading
 from multiprocessing.connection import Connection
 
 from loadaware.logs import configure_logs
-from loadaware.observer_process import Order
+from loadaware.observer_process import Order, Sender
 from loadaware.service import Message
 from loadaware.wiring import observe
 
 
 def main(descriptor: int) -> None:
     """Read the order from standard input, then observe until it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     length = int.from_bytes(sys.stdin.buffer.read(8), "big")
+    if not length:
+        return
     order: Order = pickle.loads(sys.stdin.buffer.read(length))  # noqa: S301 - from our own parent
     configure_logs(order.config.log)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
-    connection = Connection(descriptor, readable=False)
+    connection, sender = Connection(descriptor, readable=False), Sender()
 
     def publish(message: Message) -> None:
-        connection.send_bytes(pickle.dumps(message, protocol=5))
+        connection.send_bytes(sender.pack(message))
 
-    observe(order, publish)
+    with contextlib.suppress(BrokenPipeError):  # the parent is gone, or wants another
+        observe(order, publish)
 
 
 def _exit_with_parent() -> None:
-    sys.stdin.buffer.read()
+    """Past Python's buffer: a thread that waits in there would hold its lock when the process ends by itself."""
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
     os._exit(0)
 
 

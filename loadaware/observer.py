@@ -28,7 +28,7 @@ from loadaware.changes import Change, PodBound, PodLeft
 from loadaware.pods import PodTable
 from loadaware.roster import Roster
 from loadaware.snapshot import PlacedPods, Snapshot
-from loadaware.window import Ints, Statistics, Window
+from loadaware.window import Bools, Ints, Statistics, Window
 
 OPT_OUT_ANNOTATION = "loadaware.io/ignore"
 """On a pod or a namespace: "true" means that its pods are placed as if loadaware were not there."""
@@ -77,6 +77,7 @@ class Observer:
         self._allocatable: Floats = self._capacity
         self._reported_deviation: dict[int, Floats] = {}
         self._distrusted: dict[int, str] = {}
+        self._frozen: set[str] = set()
         self._resolution = s.interval_seconds
         self._generation = 0
         self.counts = ObserverCounts()
@@ -126,17 +127,15 @@ class Observer:
         if pod.node is None:
             return []
         held = self._pods.get(pod.identity)
-        if held is None:
-            bound_at = pod.bound_at if pod.bound_at is not None else (pod.created_at or now)
-            self._pods.put(pod, self._roster.hold(pod.node), bound_at)
-            return [PodBound(pod.identity, pod.node, pod.shape, bound_at)]
-        if held.shape == pod.shape:
-            return []
-        self._pods.put(pod, held.node_row, held.bound_at)
-        return [
-            PodLeft(pod.identity, pod.node, held.shape, held.bound_at),
-            PodBound(pod.identity, pod.node, pod.shape, held.bound_at),
-        ]
+        bound_at = _bound_at(pod, now)
+        if held is not None and held.node_row == self._roster.row(pod.node):
+            if held.shape == pod.shape:
+                return []
+            bound_at = held.bound_at
+        row = self._roster.hold(pod.node)
+        left = [] if held is None else [self._pod_left(pod.identity)]
+        self._pods.put(pod, row, bound_at)
+        return [*left, PodBound(pod.identity, pod.node, pod.shape, bound_at)]
 
     def _pod_left(self, identity: str) -> PodLeft:
         pod = self._pods.remove(identity)
@@ -207,15 +206,21 @@ class Observer:
         usage = self._in_base_units(reading.nodes.usage[known], rows, reading)
         usage, reasons = quarantine.judge_values(usage, self._capacity[rows])
         self._distrust(rows, reasons)
-        times = reading.nodes.times[known]
-        self._learn_resolution(rows, times)
-        self._window.append(rows, usage, times)
+        self._append(rows, usage, reading.nodes.times[known])
         if reading.node_deviation is not None:
             deviation = self._in_base_units(reading.node_deviation[known], rows, reading)
+            deviation, _ = quarantine.judge_values(deviation, self._capacity[rows])
             self._reported_deviation.update(zip(rows.tolist(), deviation, strict=True))
 
-    def _reject_future(self, reading: Reading, known: np.ndarray, now: float) -> np.ndarray:
-        ahead = quarantine.from_the_future(reading.nodes.times, now) & known
+    def _append(self, rows: Ints, usage: Floats, times: Floats) -> None:
+        """Add to the window. A row without any value left is no sample: the node's data must go on ageing."""
+        measured = ~np.isnan(usage).all(axis=1)
+        rows, usage, times = rows[measured], usage[measured], times[measured]
+        self._learn_resolution(rows, times)
+        self._window.append(rows, usage, times)
+
+    def _reject_future(self, reading: Reading, known: Bools, now: float) -> Bools:
+        ahead: Bools = quarantine.from_the_future(reading.nodes.times, now) & known
         for position in np.flatnonzero(ahead):
             row = self._roster.row(reading.nodes.names[position])
             if row is not None:
@@ -310,11 +315,20 @@ class Observer:
 
     def _quarantined(self, names: tuple[str, ...], rows: Ints, newest: Floats, now: float) -> dict[str, str]:
         stopped = quarantine.frozen(newest, max(self._resolution, self._settings.interval_seconds), now)
-        reasons = {names[position]: "frozen" for position in np.flatnonzero(stopped)}
+        frozen = {names[position] for position in np.flatnonzero(stopped)}
+        self.counts.quarantined["frozen"] += len(frozen - self._frozen)
+        self._frozen = frozen
+        reasons = dict.fromkeys(sorted(frozen), "frozen")
         for name, row in zip(names, rows.tolist(), strict=True):
             if row in self._distrusted:
                 reasons[name] = self._distrusted[row]
         return reasons
+
+
+def _bound_at(pod: Pod, now: float) -> float:
+    """When a pod was bound, as far as anybody told."""
+    told = (time for time in (pod.bound_at, pod.created_at) if time is not None)
+    return next(told, now)
 
 
 def _sums(rows: Ints, amounts: Floats, count: int) -> Floats:

@@ -1,5 +1,6 @@
 """Numbers as people write them in YAML: quantities (500m, 2Gi), durations (15s, 1h30m), percentages (40%)."""
 
+import math
 import re
 from typing import Any
 
@@ -19,7 +20,7 @@ _DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h|d))+\Z")
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 
 
-def parse_duration(text: str) -> float:
+def parse_duration(text: Any) -> float:
     """Seconds. Raises ValueError for anything else than a duration such as 15s or 1h30m."""
     if text == "0":
         return 0.0
@@ -45,7 +46,10 @@ def format_duration(seconds: float) -> str:
 def decode_hook(expected: type, value: Any) -> Any:
     """For msgspec: turn text into Quantity and Duration fields."""
     if expected is Quantity:
-        return Quantity(parse_quantity(value))
+        quantity = Quantity(parse_quantity(value))
+        if not math.isfinite(quantity):
+            raise ValueError(f"expected a finite quantity, not {value!r}")
+        return quantity
     if expected is Duration:
         return Duration(parse_duration(value))
     raise NotImplementedError(expected)

@@ -1,12 +1,13 @@
 """Which measurements are not believed, and why. Judged when they arrive, value by value; nothing is ever mended.
 
+    nan             no number at all, for any resource
     negative        below zero
     absurd          above what the node can have: more than `ABSURD` times its capacity
     future          a timestamp further ahead of our clock than `FUTURE_SECONDS`
     frozen          the timestamp stopped advancing: `FROZEN_RESOLUTIONS` times longer than it usually takes
 
-A value that is not believed becomes NaN (not measured); a sample from the future is left out whole. A node comes
-back by itself with its next good sample.
+A value that is not believed becomes NaN (not measured); a sample from the future, or one of which nothing remains, is
+left out whole. A node comes back by itself with its next good sample.
 """
 
 import numpy as np
@@ -26,8 +27,8 @@ def judge_values(usage: Floats, capacity: Floats) -> tuple[Floats, dict[int, str
     with np.errstate(invalid="ignore"):
         negative = usage < 0
         absurd = (usage > ABSURD * capacity) | np.isposinf(usage)
-    reasons: dict[int, str] = dict.fromkeys(np.flatnonzero(absurd.any(axis=1)).tolist(), "absurd")
-    reasons.update(dict.fromkeys(np.flatnonzero(negative.any(axis=1)).tolist(), "negative"))
+    rows = {"absurd": absurd.any(axis=1), "negative": negative.any(axis=1), "nan": np.isnan(usage).all(axis=1)}
+    reasons = {row: reason for reason, found in rows.items() for row in np.flatnonzero(found).tolist()}
     return np.where(negative | absurd, np.nan, usage), reasons
 
 

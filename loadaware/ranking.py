@@ -175,7 +175,7 @@ def to_priorities(scores: Floats, max_score: int) -> npt.NDArray[np.int64]:
 
 def _stand_in(own: Floats, trust: Floats) -> Floats:
     """Doubted scores drawn towards the median of the trusted ones, missing ones put there."""
-    measured = ~np.isnan(own)
+    measured = np.isfinite(own)
     trusted = own[measured & (trust > 0)]
     neutral = float(np.median(trusted)) if len(trusted) else NEUTRAL
     drawn = neutral + trust * (np.where(measured, own, neutral) - neutral)
@@ -192,35 +192,35 @@ def _combine(parts: Sequence[Part], count: int) -> Floats:
     return np.clip(total / weight, 0.0, 100.0)
 
 
-def filter_nodes(profile: Profile, question: Question) -> Filtering:
-    """Apply the profile's filters. A label rule may empty the list, a load rule may not."""
+def filter_nodes(profile: Profile, question: Question, trust: Floats | None = None) -> Filtering:
+    """Apply the profile's filters. A label rule may empty the list, a load rule may not, nor judge by expired data."""
     names = question.names
+    measured = question.known if trust is None else question.known & (trust > 0)
     failed: dict[str, str] = {}
     unresolvable: dict[str, str] = {}
     remaining = np.ones(len(names), dtype=np.bool_)
     for rule in (n.filter for n in profile.filters if not n.filter.load_rule):
-        remaining = _apply(rule, question, remaining, unresolvable if rule.unresolvable else failed)
+        remaining = _apply(rule, question, remaining, question.known, unresolvable if rule.unresolvable else failed)
     before = remaining
     for rule in (n.filter for n in profile.filters if n.filter.load_rule):
-        remaining = _apply(rule, question, remaining, failed)
+        remaining = _apply(rule, question, remaining, measured, failed)
     relaxed = bool(before.any() and not remaining.any())
     if relaxed:
         remaining = _least_loaded(question, before, profile.least_passing)
-        for position in np.flatnonzero(remaining):
+        for position in np.flatnonzero(remaining).tolist():
             failed.pop(names[position], None)
-    passed = tuple(names[position] for position in np.flatnonzero(remaining))
+    passed = tuple(names[position] for position in np.flatnonzero(remaining).tolist())
     return Filtering(profile.name, passed, failed, unresolvable, relaxed)
 
 
-def _apply(rule: Filter, question: Question, remaining: Bools, reasons: dict[str, str]) -> Bools:
-    """The nodes that still remain after one filter; the others' reasons are noted."""
-    asked = np.flatnonzero(remaining & question.known)
-    nodes = question.nodes(question.rows[asked], rule)
-    rejected = np.flatnonzero(rule.rejects(nodes, question.pod))
-    for position in rejected:
-        reasons[question.names[asked[position]]] = rule.reason(nodes, question.pod, int(position))
+def _apply(rule: Filter, question: Question, remaining: Bools, judged: Bools, reasons: dict[str, str]) -> Bools:
+    """The nodes that still remain after one filter, which judges only some; the others' reasons are noted."""
+    asked = np.flatnonzero(remaining & judged)
+    rejected = asked[rule.rejects(question.nodes(question.rows[asked], rule), question.pod)]
+    why = rule.reasons(question.nodes(question.rows[rejected], rule), question.pod)
+    reasons.update(zip((question.names[position] for position in rejected.tolist()), why, strict=True))
     remaining = remaining.copy()
-    remaining[asked[rejected]] = False
+    remaining[rejected] = False
     return remaining
 
 
@@ -228,7 +228,8 @@ def _least_loaded(question: Question, candidates: Bools, count: int) -> Bools:
     """The candidates with the lowest CPU utilization."""
     asked = np.flatnonzero(candidates & question.known)
     nodes = question.nodes(question.rows[asked], None)
-    utilization = nodes.mean_or_latest(CPU) / nodes.allocatable(CPU)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        utilization = nodes.mean_or_latest(CPU) / nodes.allocatable(CPU)
     passing = np.zeros(len(question.names), dtype=np.bool_)
     passing[asked[np.argsort(utilization, kind="stable")[: max(count, 1)]]] = True
     return passing

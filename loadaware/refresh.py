@@ -2,7 +2,11 @@
 
 Threads bring things in (one per watch, one for the metric source) and put them into one bounded inbox; the thread
 that runs the loop alone touches the observer, so there is one order and no lock. What it publishes is a Snapshot after
-each reading (and, at most once a second, after nodes came or went), lists of changes, and a Status.
+each reading or failure (and, at most once a second, after nodes or namespaces changed), lists of changes, and a Status.
+
+It begins with a whole picture: nothing but Status is published before every kind was listed and the source was read,
+or `hold_seconds` have passed. Until then pods told are no news to whoever listens, who may still have the last picture
+of an observer that died: told again they would count twice, and an empty window would wipe out a full one.
 """
 
 import contextlib
@@ -11,11 +15,13 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 import msgspec
 
-from collectors.cluster import Event, Forbidden, NodeGone, NodeSeen, Relisted
+from collectors.cluster import Event, Forbidden, Kind, NamespaceGone, NamespaceSeen, NodeGone, NodeSeen, Relisted
 from collectors.errors import CollectorError
+from collectors.manifests import Node
 from collectors.reading import Collector, HasHistory, Reading
 from loadaware.changes import Change
 from loadaware.observer import Observer
@@ -28,7 +34,11 @@ MOST_WAITING = 20_000
 """Events in the inbox; a watch that brings more waits, and the API server keeps the rest."""
 MOST_AT_ONCE = 2_000
 """Events told before changes are published, so that none waits long."""
+MOST_CHANGES = 50
+"""Changes in one message: taking it in takes the server's only thread some milliseconds."""
 NODES_CHANGED_SECONDS = 1.0
+HOLD_SECONDS = 60.0
+"""How long the whole picture is waited for at the start."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +69,30 @@ class Inbox:
 
 
 class Refresh:
-    """Owns the observer."""
+    """Owns the observer. `resuming`: someone has an older picture, so a failed reading is no reason to begin."""
 
-    def __init__(self, observer: Observer, publish: Callable[[Message], None], clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        observer: Observer,
+        publish: Callable[[Message], None],
+        clock: Callable[[], float],
+        *,
+        hold_seconds: float = HOLD_SECONDS,
+        resuming: bool = False,
+    ) -> None:
         self._observer = observer
         self._publish = publish
         self._clock = clock
         self._status = Status()
-        self._nodes_changed_at: float | None = None
+        self._changed_at: float | None = None
+        self._nodes: dict[str, Node] = {}
         self._forbidden: dict[str, str] = {}
+        self._begun = False
+        self._missing = {"reading", *get_args(Kind)}
+        self._begins_at = clock() + hold_seconds
+        self._resuming = resuming
+        self.nodes_listed = threading.Event()
+        """Set when the observer knows the nodes, or never will: a reading before that would be in vain."""
 
     def run(self, inbox: Inbox) -> None:
         """Until the inbox says stop."""
@@ -83,26 +108,51 @@ class Refresh:
                 self._publish_changes(changes)
                 self._fed(item, seconds)
             elif isinstance(item, ReadingFailed):
+                self._publish_changes(changes)
                 self._failed(item.error)
             else:
                 changes += self._told(item)
         self._publish_changes(changes)
-        if self._nodes_changed_at is not None and self._clock() - self._nodes_changed_at >= NODES_CHANGED_SECONDS:
+        if not self._begun:
+            self._begin_if_whole()
+        elif self._changed_at is not None and self._clock() - self._changed_at >= NODES_CHANGED_SECONDS:
+            self._publish_snapshot()
+
+    def _begin_if_whole(self) -> None:
+        if not self._missing or self._clock() >= self._begins_at:
+            self._begun = True
             self._publish_snapshot()
 
     def _told(self, event: Event) -> list[Change]:
+        changes = self._observer.tell(event, self._clock())
         if isinstance(event, Forbidden):
             self._forbidden[event.kind] = event.lost
         elif isinstance(event, Relisted):
             self._forbidden.pop(event.kind, None)
-        if isinstance(event, NodeSeen | NodeGone) and self._nodes_changed_at is None:
-            self._nodes_changed_at = self._clock()
-        return self._observer.tell(event, self._clock())
+        if isinstance(event, Forbidden | Relisted):
+            self._missing.discard(event.kind)
+            if event.kind == "nodes":
+                self.nodes_listed.set()
+        if self._changed_at is None and self._changes_snapshot(event):
+            self._changed_at = self._clock()
+        return changes
+
+    def _changes_snapshot(self, event: Event) -> bool:
+        """Whether an event changes what only a snapshot tells. Most news of nodes are heartbeats: they do not."""
+        if isinstance(event, NodeSeen):
+            before = self._nodes.get(event.node.name)
+            self._nodes[event.node.name] = event.node
+            return before is None or _told_of(before) != _told_of(event.node)
+        if isinstance(event, NodeGone):
+            return self._nodes.pop(event.name, None) is not None
+        if isinstance(event, Relisted) and event.kind == "nodes":
+            self._nodes = {name: node for name, node in self._nodes.items() if name in event.present}
+        return isinstance(event, Relisted | Forbidden | NamespaceSeen | NamespaceGone)
 
     def _publish_changes(self, changes: list[Change]) -> None:
-        if changes:
-            self._publish(tuple(changes))
-            changes.clear()
+        for start in range(0, len(changes) if self._begun else 0, MOST_CHANGES):
+            self._publish(tuple(changes[start : start + MOST_CHANGES]))
+        changes.clear()
 
     def _fed(self, reading: Reading, seconds: float) -> None:
         started = self._clock()
@@ -116,7 +166,9 @@ class Refresh:
             last_success=started,
             notes=reading.notes[:20],
         )
-        self._publish_snapshot()
+        self._missing.discard("reading")
+        if self._begun:
+            self._publish_snapshot()
         self._publish_status(reading_seconds=seconds + self._clock() - started)
 
     def _failed(self, error: str) -> None:
@@ -128,10 +180,14 @@ class Refresh:
             consecutive_failures=self._status.consecutive_failures + 1,
             last_error=error,
         )
+        if not self._resuming:
+            self._missing.discard("reading")
+        if self._begun:
+            self._publish_snapshot()
         self._publish_status()
 
     def _publish_snapshot(self) -> None:
-        self._nodes_changed_at = None
+        self._changed_at = None
         self._publish(self._observer.snapshot(self._clock()))
 
     def _publish_status(self, reading_seconds: float | None = None) -> None:
@@ -143,6 +199,11 @@ class Refresh:
             reading_seconds=self._status.reading_seconds if reading_seconds is None else reading_seconds,
         )
         self._publish(self._status)
+
+
+def _told_of(node: Node) -> tuple[object, ...]:
+    """What a snapshot tells of a node."""
+    return node.capacity, node.allocatable, node.labels
 
 
 def _drain(items: "queue.Queue[tuple[Item, float]]", wait_seconds: float) -> list[tuple[Item, float]]:
@@ -171,7 +232,8 @@ def keep_reading(
         except Exception as error:
             logger.exception("the collector failed in an unforeseen way")
             inbox.put(ReadingFailed(f"{type(error).__name__}: {error}"))
-        inbox.stopping.wait(max(interval_seconds - (clock() - started), 0.1))
+        elapsed = max(clock() - started, 0.0)  # a clock that was set back must not stop the readings
+        inbox.stopping.wait(max(interval_seconds - elapsed, 0.1))
 
 
 def _warm(collector: HasHistory, inbox: Inbox, since: float) -> None:
@@ -180,3 +242,5 @@ def _warm(collector: HasHistory, inbox: Inbox, since: float) -> None:
             inbox.put(reading)
     except CollectorError as error:
         logger.warning("the past cannot be read, the window fills from now on: %s", error)
+    except Exception:
+        logger.exception("the past cannot be read, the window fills from now on")

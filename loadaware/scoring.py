@@ -6,10 +6,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from collectors.errors import SourceRefusedError
 from collectors.manifests import Pod
 from loadaware.adviser import Adviser
-from loadaware.config import Config, ScorerReference
+from loadaware.config import Config, ScorerReference, parse_yaml
 from loadaware.errors import ConfigError
+from loadaware.plugins import make_scorer
 from loadaware.profiles import adviser_settings
 from loadaware.ranking import Part, Ranking
 from loadaware.snapshot import Snapshot
@@ -17,47 +19,67 @@ from loadaware.state import load_pod, load_state
 
 __all__ = ["load_pod", "load_snapshot", "only", "print_table", "score"]
 
+WIDEST = 1000
+"""Columns of a table in a pipe, where nothing is gained by folding lines."""
+
 
 def only(config: Config, scorer: str, settings: Sequence[str]) -> Config:
     """The configuration with one profile that has this scorer alone. Raises ConfigError."""
     reference = ScorerReference(name=scorer, args=_args(settings))
+    make_scorer(scorer, reference.args, "--scorer", "")
     profile = msgspec.structs.replace(config.profiles[0], scorers=(reference,), filters=())
     return msgspec.structs.replace(config, profiles=(profile,))
 
 
 def _args(settings: Sequence[str]) -> dict[str, Any]:
     """key=value pairs as args; the value is YAML, and a dotted key reaches inside: defaultRequests.cpu=500m."""
-    import yaml
-
     args: dict[str, Any] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not key or not equals:
             raise ConfigError("--set", "", f"expected KEY=VALUE, not {setting!r}")
-        *outer, last = key.split(".")
-        inside = args
-        for name in outer:
-            inside = inside.setdefault(name, {})
-        inside[last] = yaml.safe_load(value)
+        _put(args, key, parse_yaml(value, f"--set {key}"))
     return args
 
 
+def _put(args: dict[str, Any], key: str, value: Any) -> None:
+    *outer, last = key.split(".")
+    inside = args
+    for name in outer:
+        inside = inside.setdefault(name, {})
+        if not isinstance(inside, dict):
+            raise ConfigError("--set", key, f"{name} is set to a value of its own already")
+    inside[last] = value
+
+
 def load_snapshot(state_file: str | None, config: Config, kubeconfig: str | None, context: str | None) -> Snapshot:
-    """From the file, or, without one, one reading of the live cluster."""
+    """From the file, or, without one, one reading of the live cluster. Raises ConfigError or CollectorError."""
     if state_file is not None:
         return load_state(state_file)
     from loadaware.observer_process import Order
     from loadaware.wiring import observe_once
 
+    _greet(kubeconfig, context)
     return observe_once(Order(config, kubeconfig, context))
 
 
-def score(config: Config, snapshot: Snapshot, pod: Pod, profile: str | None) -> dict[str, Any]:
+def _greet(kubeconfig: str | None, context: str | None) -> None:
+    """Raise at once what watching would try to outlast: no credentials, wrong ones, nobody there."""
+    from collectors.kubernetes_api import Credentials, KubernetesApi
+
+    with KubernetesApi(Credentials(kubeconfig, context)) as api:
+        try:
+            api.get("/version")
+        except SourceRefusedError as error:
+            if error.status == 401:
+                raise
+
+
+def score(config: Config, snapshot: Snapshot, pod: Pod, profile: str | None, file: str = "<config>") -> dict[str, Any]:
     """Every node, best first, rejected ones last but scored. Raises ConfigError or UnknownProfileError."""
-    adviser = Adviser(adviser_settings(config), lambda: snapshot.time)
+    adviser = Adviser(adviser_settings(config, file), lambda: snapshot.time)
     adviser.receive(snapshot)
-    filtering = adviser.filter(pod, snapshot.names, profile)
-    adviser.in_flight.restart(snapshot)
+    filtering = adviser.filter(pod, snapshot.names, profile, book=False)
     ranking = adviser.rank(pod, snapshot.names, profile, book=False, explain=True)
     rejected = {**filtering.failed, **filtering.unresolvable}
     order = sorted(ranking.order().tolist(), key=lambda position: ranking.names[position] in rejected)
@@ -88,7 +110,7 @@ def _plain(value: float) -> int | float:
 
 
 def print_table(result: Mapping[str, Any]) -> None:
-    """For people."""
+    """For people. Names are never cut: in a pipe the table is as wide as it must be."""
     from rich.console import Console
     from rich.table import Table
 
@@ -96,11 +118,14 @@ def print_table(result: Mapping[str, Any]) -> None:
     names = list(nodes[0]["scorers"]) if nodes else []
     table = Table(title=f"profile {result['profile']}", title_justify="left")
     for heading in ("node", "score", "priority", *names, "rejected"):
-        table.add_column(heading, justify="left" if heading in ("node", "rejected") else "right")
+        table.add_column(heading, justify="left" if heading in ("node", "rejected") else "right", overflow="fold")
     for node in nodes:
         parts = [_raw_text(node["scorers"][name]) for name in names]
         table.add_row(node["name"], f"{node['score']:.1f}", str(node["priority"]), *parts, node["rejected"] or "")
-    Console().print(table)
+    console = Console(markup=False, highlight=False)
+    if not console.is_terminal:
+        console.width = WIDEST
+    console.print(table)
 
 
 def _raw_text(part: Mapping[str, Any]) -> str:

@@ -1,12 +1,20 @@
 """Serving: uvicorn over the app, the observer's messages on the event loop, config reloads, a clean end."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable
+import math
+import signal
+import ssl
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from loadaware.adviser import AdviserSettings
 from loadaware.config import Config, ServerSection, load
 from loadaware.errors import ConfigError
 from loadaware.extender.app import make_app
@@ -20,30 +28,65 @@ RELOAD_SECONDS = 2.0
 """How often the file is looked at: a ConfigMap arrives as a swapped link, which no file event tells reliably."""
 
 
-def make_server(service: Service, section: ServerSection) -> uvicorn.Server:
-    """A uvicorn server over the app, with the limits of the configuration."""
+class BoundedConnections(HttpToolsProtocol):
+    """Connections beyond the limit are answered 503. (uvicorn alone would then answer 503 on the others, too.)
+
+    A connection that never asks anything is closed like one that fell idle.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+        """One more."""
+        super().connection_made(transport)
+        surplus = self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency
+        self.limit_concurrency = 0 if surplus else None
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+
+class Server(uvicorn.Server):
+    """Ends cleanly when told to. (uvicorn raises the signal again after the drain: nothing behind it would run.)"""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Let SIGTERM and Ctrl-C end it, while it serves in the main thread."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def make_server(service: Service, section: ServerSection, file: str = "<config>") -> Server:
+    """A uvicorn server over the app, with the limits of the configuration. Raises ConfigError for certificates."""
     tls = section.tls
-    return uvicorn.Server(
-        uvicorn.Config(
-            make_app(service, int(section.body_limit)),
-            host=section.address,
-            port=section.port,
-            http="httptools",
-            loop="uvloop",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            limit_concurrency=section.connections,
-            timeout_keep_alive=int(section.keep_alive),
-            timeout_graceful_shutdown=int(section.drain),
-            ssl_certfile=tls.cert_file if tls else None,
-            ssl_keyfile=tls.key_file if tls else None,
-            ssl_ca_certs=(tls.client_ca_file or None) if tls else None,
-            ssl_cert_reqs=2 if tls and tls.client_ca_file else 0,
-        )
+    config = uvicorn.Config(
+        make_app(service, int(section.body_limit)),
+        host=section.address,
+        port=section.port,
+        http=BoundedConnections,
+        loop="uvloop",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=section.connections,
+        timeout_keep_alive=math.ceil(section.keep_alive),
+        timeout_graceful_shutdown=math.ceil(section.drain),
+        ssl_certfile=tls.cert_file if tls else None,
+        ssl_keyfile=tls.key_file if tls else None,
+        ssl_ca_certs=(tls.client_ca_file or None) if tls else None,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if tls and tls.client_ca_file else ssl.CERT_NONE,
     )
+    try:
+        config.load()
+    except OSError as error:  # unreadable, not PEM, or a key that does not belong to the certificate
+        files = ", ".join(filter(None, msgspec.structs.astuple(tls) if tls else ()))
+        raise ConfigError(file, "server.tls", f"{files}: {error}") from error
+    return Server(config)
 
 
 async def serve(service: Service, config: Config, order: Order | None = None, config_file: str | None = None) -> None:
@@ -51,74 +94,109 @@ async def serve(service: Service, config: Config, order: Order | None = None, co
     loop = asyncio.get_running_loop()
 
     def deliver(message: Message) -> None:
-        loop.call_soon_threadsafe(service.take, message)
+        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody is left to tell
+            loop.call_soon_threadsafe(service.take, message)
 
+    server = make_server(service, config.server, config_file or "<defaults>")
     observers = Observers(deliver, order)
-    reloading = asyncio.create_task(_reload(service, config_file, config, observers)) if config_file else None
+    reloading = Reloading(service, observers, config_file, config) if config_file else None
+    task = asyncio.create_task(reloading.run()) if reloading else None
     try:
-        await make_server(service, config.server).serve()
+        await server.serve()
     finally:
-        if reloading is not None:
-            reloading.cancel()
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
         await asyncio.to_thread(observers.stop)
 
 
 class Observers:
-    """The observer process of the moment: one at a time, replaced when what it must do changes."""
+    """The observer process of the moment: one at a time, replaced when what it must do changes. Any thread may call."""
 
     def __init__(self, deliver: Callable[[Message], None], order: Order | None) -> None:
         self._deliver = deliver
         self._order = order
-        self._current: ObserverProcess | None = None
-        if order is not None:
-            self._start(order)
+        self._lock = threading.Lock()
+        self._current = None if order is None else self._started(order)
 
     def replace(self, config: Config) -> None:
         """Take a new configuration, if it concerns the observer."""
-        if self._order is None or _observed(config) == _observed(self._order.config):
-            return
-        self.stop()
-        self._order = Order(config, self._order.kubeconfig, self._order.context)
-        self._start(self._order)
+        with self._lock:
+            if self._order is None or self._current is None or _observed(config) == _observed(self._order.config):
+                return
+            self._current.stop()
+            config = msgspec.structs.replace(config, log=self._order.config.log)
+            self._order = msgspec.structs.replace(self._order, config=config, resuming=True)
+            self._current = self._started(self._order)
 
     def stop(self) -> None:
-        """End it."""
-        if self._current is not None:
-            self._current.stop()
-            self._current = None
+        """End it, for good."""
+        with self._lock:
+            if self._current is not None:
+                self._current.stop()
+                self._current = None
 
-    def _start(self, order: Order) -> None:
-        self._current = ObserverProcess(order, self._deliver)
-        self._current.start()
+    def _started(self, order: Order) -> ObserverProcess:
+        process = ObserverProcess(order, self._deliver)
+        process.start()
+        return process
 
 
 def _observed(config: Config) -> tuple[object, ...]:
     return config.source, config.interval, config.window
 
 
-async def _reload(service: Service, file: str, config: Config, observers: Observers) -> None:
-    """Take the file anew whenever it changes: all of it, or nothing."""
-    taken = await asyncio.to_thread(_content, file)
-    while True:
-        await asyncio.sleep(RELOAD_SECONDS)
-        content = await asyncio.to_thread(_content, file)
-        if content is None or content == taken:
-            continue
-        taken = content
+class Reloading:
+    """Takes the configuration file anew whenever it changes: all of it, or nothing."""
+
+    def __init__(self, service: Service, observers: Observers, file: str, config: Config) -> None:
+        self._service = service
+        self._observers = observers
+        self._file = file
+        self._content = _content(file)
+        self._config = config
+        with contextlib.suppress(ConfigError):
+            self._config = load(file)  # without what the command line overrides
+
+    async def run(self) -> None:
+        """Look, and look again."""
+        while True:
+            await asyncio.sleep(RELOAD_SECONDS)
+            await self.look()
+
+    async def look(self) -> None:
+        """Take the file if it is not the one that was looked at last."""
+        content = await asyncio.to_thread(_content, self._file)
+        if content is None or content == self._content:
+            return
+        self._content = content
         try:
-            fresh = load(file)
-            settings = adviser_settings(fresh, file)
+            config, settings = await asyncio.to_thread(_loaded, self._file)
         except ConfigError as error:
-            service.telemetry.config_reloads.labels("refused").inc()
-            logger.error("the new configuration is refused, the old one stays: %s", error)
-            continue
-        if fresh.server != config.server:
-            logger.warning("changes under `server` need a restart; the rest is taken")
-        service.adviser.configure(settings)
-        await asyncio.to_thread(observers.replace, fresh)
-        config = fresh
-        service.telemetry.config_reloads.labels("taken").inc()
+            self._refuse(str(error))
+        except Exception as error:
+            logger.exception("reading the new configuration failed in an unforeseen way")
+            self._refuse(f"{type(error).__name__}: {error}")
+        else:
+            await self._take(config, settings)
+
+    def _refuse(self, problem: str) -> None:
+        self._service.telemetry.config_reloads.labels("refused").inc()
+        logger.error("the new configuration is refused, the old one stays: %s", problem)
+
+    async def _take(self, config: Config, settings: AdviserSettings) -> None:
+        if (config.server, config.log) != (self._config.server, self._config.log):
+            logger.warning("changes under `server` and `log` need a restart; the rest is taken")
+        self._service.adviser.configure(settings)
+        await asyncio.to_thread(self._observers.replace, config)
+        self._config = config
+        self._service.telemetry.config_reloads.labels("taken").inc()
         logger.info("the new configuration is in force")
+
+
+def _loaded(file: str) -> tuple[Config, AdviserSettings]:
+    config = load(file)
+    return config, adviser_settings(config, file)
 
 
 def _content(file: str) -> bytes | None:

@@ -4,6 +4,7 @@ The observer's messages arrive here (`take`); requests ask here. Nothing waits.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,9 +46,9 @@ class Service:
 
     def _take_status(self, status: Status) -> None:
         before, telemetry = self.status, self.telemetry
-        telemetry.readings.inc(max(status.readings - before.readings, 0))
-        telemetry.reading_failures.inc(max(status.failures - before.failures, 0))
-        telemetry.observer_restarts.inc(max(status.restarts - before.restarts, 0))
+        telemetry.readings.inc(_grown(status.readings, before.readings))
+        telemetry.reading_failures.inc(_grown(status.failures, before.failures))
+        telemetry.observer_restarts.inc(_grown(status.restarts, before.restarts))
         telemetry.reading_duration.set(status.reading_seconds)
         telemetry.pods.set(status.pods)
         self.status = status
@@ -75,9 +76,14 @@ class Service:
             },
         }
 
+    def believed(self) -> Callable[[], list[dict[str, Any]]]:
+        """What is believed about each node now, as work for any thread: it looks at nothing that changes."""
+        ledger = self.adviser.in_flight
+        return partial(beliefs, self.adviser.snapshot, ledger.requested.copy(), ledger.pods.copy(), self.clock())
+
     def nodes(self) -> list[dict[str, Any]]:
         """What is believed about each node now."""
-        return beliefs(self.adviser.snapshot, self.adviser.in_flight, self.clock())
+        return self.believed()()
 
     def update_gauges(self) -> None:
         """Bring the gauges up to date, before they are shown."""
@@ -95,3 +101,8 @@ class Service:
     def _data_age(self) -> float | None:
         newest = float(self.adviser.snapshot.sampled_at.max(initial=-np.inf))
         return max(self.clock() - newest, 0.0) if np.isfinite(newest) else None
+
+
+def _grown(now: int, before: int) -> int:
+    """How much a count grew; one that fell began anew, with another observer."""
+    return now - before if now >= before else now

@@ -72,7 +72,7 @@ def load_pod(path: str | Path) -> Pod:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(str(path), "", f"cannot be read: {error}") from error
-    return parse_pod(parse_yaml(text, str(path)), str(path))
+    return parse_pod(parse_yaml(text, str(path), first=True), str(path))
 
 
 def parse_pod(manifest: Any, file: str, path: str = "") -> Pod:

@@ -95,12 +95,14 @@ class Window:
 
     def newest(self, rows: Ints) -> Floats:
         """Time of the newest sample of each row, -inf if there is none."""
-        return self._times[rows].max(axis=1, initial=-np.inf)
+        newest: Floats = self._times[rows].max(axis=1, initial=-np.inf)
+        return newest
 
     def oldest(self, rows: Ints) -> Floats:
         """Time of the oldest sample still inside the window of each row, +inf if there is none."""
         times = self._times[rows]
-        return np.where(self._inside(times), times, np.inf).min(axis=1, initial=np.inf)
+        oldest: Floats = np.where(self._inside(times), times, np.inf).min(axis=1, initial=np.inf)
+        return oldest
 
     def append(self, rows: Ints, usage: Floats, times: Floats) -> Bools:
         """Add one sample per row where its time advances; tell which were added. Rows must be unique."""
@@ -213,9 +215,10 @@ class _Buckets:
         )
 
 
-def _divide(total: Floats, count: npt.NDArray[np.generic]) -> Floats:
+def _divide(total: Floats, count: Ints | Floats) -> Floats:
     """total / count, NaN where there is nothing to divide by."""
-    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    quotient: Floats = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    return quotient
 
 
 def _percentiles(values: Floats, count: Ints, wanted: tuple[float, ...]) -> dict[float, Floats]:

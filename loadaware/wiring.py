@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 if TYPE_CHECKING:
-    from collectors.prometheus_settings import PrometheusSettings
+    from collectors.prometheus.settings import PrometheusSettings
 
 from collectors.cluster import Forbidden, Kind, Relisted
 from collectors.errors import SourceUnreachableError
@@ -33,6 +33,8 @@ from loadaware.telemetry import Telemetry
 logger = logging.getLogger(__name__)
 
 KINDS: tuple[Kind, ...] = ("nodes", "pods", "namespaces")
+NODES_FIRST_SECONDS = 30.0
+"""How long the first reading waits for the list of nodes: without them its series match nothing."""
 
 
 def make_service(config: Config, file: str = "<config>", clock: Callable[[], float] = time.time) -> Service:
@@ -57,7 +59,7 @@ def make_collector(config: Config, api: KubernetesApi, nodes: Callable[[], Seque
         from collectors.http_access import HttpAccess
         from collectors.load_watcher import LoadWatcher
 
-        return LoadWatcher(source.url, HttpAccess(timeout_seconds=source.timeout))
+        return LoadWatcher(source.url, HttpAccess(timeout_seconds=source.timeout), nodes)
     from collectors.replay import Replay
 
     return Replay(source.folder, speed=source.speed, loop=source.loop)
@@ -66,7 +68,7 @@ def make_collector(config: Config, api: KubernetesApi, nodes: Callable[[], Seque
 def prometheus_settings(source: PrometheusSource) -> "PrometheusSettings":
     """The collector's own settings from the configuration's."""
     from collectors.http_access import HttpAccess
-    from collectors.prometheus_settings import PrometheusSettings
+    from collectors.prometheus.settings import PrometheusSettings
 
     basic = source.basic_auth
     return PrometheusSettings(
@@ -83,6 +85,7 @@ def prometheus_settings(source: PrometheusSource) -> "PrometheusSettings":
         node_queries=source.node_queries,
         pod_queries=source.pod_queries,
         pods=source.pods,
+        rate_window_seconds=source.rate_window,
         node_label=source.node_label or None,
         node_pattern=source.node_pattern or None,
     )
@@ -119,11 +122,16 @@ def observe(order: Order, publish: Callable[[Message], None]) -> None:
     """The observer process' whole life: watch, read, publish."""
     sources = make_sources(order)
     inbox = Inbox()
+    refresh = Refresh(sources.observer, publish, time.time, resuming=order.resuming)
     for watch in sources.watches:
-        _in_thread(f"watch-{watch.kind}", partial(watch.run, inbox.put))
-    reading = partial(keep_reading, sources.collector, inbox, order.config.interval, time.time, sources.warm_seconds)
-    _in_thread("collector", reading)
-    Refresh(sources.observer, publish, time.time).run(inbox)
+        _in_thread(f"watch-{watch.kind}", inbox, partial(watch.run, inbox.put))
+
+    def read() -> None:
+        refresh.nodes_listed.wait(NODES_FIRST_SECONDS)
+        keep_reading(sources.collector, inbox, order.config.interval, time.time, sources.warm_seconds)
+
+    _in_thread("collector", inbox, read)
+    refresh.run(inbox)
 
 
 def observe_once(order: Order, patience_seconds: float = 60.0) -> Snapshot:
@@ -131,7 +139,7 @@ def observe_once(order: Order, patience_seconds: float = 60.0) -> Snapshot:
     sources = make_sources(order)
     inbox = Inbox()
     for watch in sources.watches:
-        _in_thread(f"watch-{watch.kind}", partial(watch.run, inbox.put))
+        _in_thread(f"watch-{watch.kind}", inbox, partial(watch.run, inbox.put))
     try:
         _tell_until_listed(sources, inbox, patience_seconds)
     finally:
@@ -163,12 +171,14 @@ def _tell_until_listed(sources: Sources, inbox: Inbox, patience_seconds: float) 
             sources.observer.tell(event, time.time())
 
 
-def _in_thread(name: str, target: Callable[[], None]) -> None:
+def _in_thread(name: str, inbox: Inbox, target: Callable[[], None]) -> None:
+    """If a thread ends in an unforeseen way all must: half an observer would go on telling half the truth."""
+
     def run() -> None:
         try:
             target()
         except Exception:
             logger.exception("thread %s ended in an unforeseen way", name)
-            raise
+            inbox.stopping.set()
 
     threading.Thread(target=run, name=name, daemon=True).start()

@@ -1,5 +1,11 @@
-"""The ASGI app: filter, prioritize, health, metrics, nodes. A handler reads, asks, answers."""
+"""The ASGI app: filter, prioritize, health, metrics, nodes. A handler reads, asks, answers.
 
+It fails open. Whatever goes wrong after a pod and its nodes were read, a plugin of ours or of others, is logged and
+counted, and the answer is the one that changes nothing: every node passes, all nodes are equal. Anything but 200 from
+filter would keep the pod from being scheduled at all.
+"""
+
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -7,11 +13,12 @@ from collections.abc import Awaitable, Callable
 import msgspec
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from loadaware.errors import RequestError, UnknownProfileError
+from loadaware.errors import LoadAwareError, RequestError, UnknownProfileError
 from loadaware.extender import protocol
 from loadaware.service import Service
 
@@ -28,19 +35,27 @@ GET  /metrics                     for Prometheus
 
 def make_app(service: Service, body_limit_bytes: int) -> Starlette:
     """The app over a service."""
-    return Starlette(routes=_Handlers(service, body_limit_bytes).routes())
+    handlers = _Handlers(service, body_limit_bytes)
+    return Starlette(routes=handlers.routes(), exception_handlers={HTTPException: handlers.no_such_thing})
+
+
+_Handler = Callable[[protocol.Arguments, str | None], bytes]
+_Neutral = Callable[[protocol.Arguments], bytes]
 
 
 class _Handlers:
     def __init__(self, service: Service, body_limit_bytes: int) -> None:
         self._service = service
         self._body_limit = body_limit_bytes
+        self._verbs: dict[str, tuple[_Handler, _Neutral]] = {
+            "filter": (self._filter, protocol.encode_all_passing),
+            "prioritize": (self._prioritize, protocol.encode_all_equal),
+        }
 
     def routes(self) -> list[Route]:
-        verbs = {"filter": self._filter, "prioritize": self._prioritize}
         extender = [
-            Route(f"{prefix}/{verb}", self._answer(verb, handler), methods=["POST"])
-            for verb, handler in verbs.items()
+            Route(f"{prefix}/{verb}", self._answering(verb), methods=["POST"])
+            for verb in self._verbs
             for prefix in ("", "/{profile}")
         ]
         people = {
@@ -52,29 +67,47 @@ class _Handlers:
         }
         return extender + [Route(path, handler, methods=["GET"]) for path, handler in people.items()]
 
-    def _answer(
-        self, verb: str, handler: Callable[[bytes, str | None], bytes]
-    ) -> Callable[[Request], Awaitable[Response]]:
+    def _answering(self, verb: str) -> Callable[[Request], Awaitable[Response]]:
         """Wrap a verb: read the body within the limit, time it, and turn trouble into a clear answer."""
-        telemetry = self._service.telemetry
 
         async def answer(request: Request) -> Response:
             try:
                 body = await self._body(request)
                 started = time.perf_counter()
-                content = handler(body, request.path_params.get("profile"))
+                content = self._answer(verb, body, request.path_params.get("profile"))
             except RequestError as error:
                 return self._refused(verb, error.reason, str(error), error.status)
             except UnknownProfileError as error:
                 return self._refused(verb, "unknown_profile", str(error), 404)
             except ClientDisconnect:
                 return self._refused(verb, "disconnected", "the client went away", 400)
-            except Exception:
-                logger.exception("%s failed", verb)
-                return self._refused(verb, "internal", "internal error; the log has the details", 500)
-            telemetry.duration.labels(verb).observe(time.perf_counter() - started)
+            self._service.telemetry.duration.labels(verb).observe(time.perf_counter() - started)
             return Response(content, media_type="application/json")
 
+        return answer
+
+    def _answer(self, verb: str, body: bytes, profile: str | None) -> bytes:
+        """The answer, or the neutral one if working it out fails."""
+        arguments = protocol.decode_arguments(body, keep_nodes=verb == "filter")
+        handler, neutral = self._verbs[verb]
+        try:
+            return handler(arguments, profile)
+        except LoadAwareError:
+            raise
+        except Exception:
+            logger.exception("%s failed for pod %s: answered neutrally", verb, arguments.pod.key)
+            self._service.telemetry.errors.labels(verb, "internal").inc()
+            return neutral(arguments)
+
+    async def no_such_thing(self, request: Request, error: Exception) -> Response:
+        """A path or method that there is not."""
+        if not isinstance(error, HTTPException):
+            raise error
+        verb = request.url.path.rpartition("/")[2]
+        reason = "wrong_method" if error.status_code == 405 else "unknown_path"
+        problem = f"{request.method} {request.url.path:.100}: {error.detail}; GET / lists what there is"
+        answer = self._refused(verb if verb in self._verbs else "other", reason, problem, error.status_code)
+        answer.headers.update(error.headers or {})
         return answer
 
     def _refused(self, verb: str, reason: str, problem: str, status: int) -> Response:
@@ -83,7 +116,7 @@ class _Handlers:
 
     async def _body(self, request: Request) -> bytes:
         declared = request.headers.get("content-length", "")
-        if declared.isdigit() and int(declared) > self._body_limit:
+        if declared.isdecimal() and float(declared) > self._body_limit:
             raise self._too_large()
         chunks, size = [], 0
         async for chunk in request.stream():
@@ -96,8 +129,7 @@ class _Handlers:
     def _too_large(self) -> RequestError:
         return RequestError("too_large", f"the body is larger than {self._body_limit} bytes", 413)
 
-    def _filter(self, body: bytes, profile: str | None) -> bytes:
-        arguments = protocol.decode_arguments(body, keep_nodes=True)
+    def _filter(self, arguments: protocol.Arguments, profile: str | None) -> bytes:
         filtering = self._service.adviser.filter(arguments.pod, arguments.names, profile)
         telemetry = self._service.telemetry
         telemetry.rejected.labels(filtering.profile).inc(len(filtering.failed) + len(filtering.unresolvable))
@@ -106,8 +138,7 @@ class _Handlers:
         self._count("filter", filtering.profile, arguments)
         return protocol.encode_filtering(filtering, arguments.whole_nodes)
 
-    def _prioritize(self, body: bytes, profile: str | None) -> bytes:
-        arguments = protocol.decode_arguments(body)
+    def _prioritize(self, arguments: protocol.Arguments, profile: str | None) -> bytes:
         ranking = self._service.adviser.rank(arguments.pod, arguments.names, profile)
         self._count("prioritize", ranking.profile, arguments)
         return protocol.encode_priorities(ranking)
@@ -128,7 +159,9 @@ class _Handlers:
         return Response(generate_latest(self._service.telemetry.registry), media_type=CONTENT_TYPE_LATEST)
 
     async def _nodes(self, request: Request) -> Response:
-        return _json({"nodes": self._service.nodes()})
+        """In another thread: thousands of nodes are a fifth of a second, and kube-scheduler must not wait for it."""
+        believed = self._service.believed()
+        return await asyncio.to_thread(lambda: _json({"nodes": believed()}))
 
 
 async def _healthz(_: Request) -> Response:

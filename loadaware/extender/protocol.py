@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import msgspec
 
 from collectors.errors import QuantityError
-from collectors.manifests import Pod, PodManifest, pod_from
+from collectors.manifests import Pod, PodManifest, Shape, pod_from
 from loadaware.errors import RequestError
 from loadaware.ranking import Filtering, Ranking
-
 
 _NOTHING = msgspec.Raw(b"null")
 
@@ -70,6 +69,12 @@ class Arguments:
     """What could not be understood and was left out of account."""
 
 
+LARGEST_AMOUNT = 2.0**63
+"""Kubernetes keeps no larger quantity. An endless one, booked and let go again, would leave NaN behind."""
+
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are no JSON of ours: wrong, not UTF-8, or nested without end."""
+
 _arguments_decoder = msgspec.json.Decoder(_Arguments)
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _node_names_decoder = msgspec.json.Decoder(_NodeNames)
@@ -79,7 +84,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def decode_arguments(body: bytes, *, keep_nodes: bool = False) -> Arguments:
-    """Read ExtenderArgs. `keep_nodes` keeps whole nodes as they came. Raises RequestError."""
+    """Read ExtenderArgs. `keep_nodes` keeps whole nodes as they came. Raises RequestError, and nothing else."""
     arguments = _decode(body)
     if arguments.pod is None:
         raise RequestError("no_pod", "the body has no Pod")
@@ -88,10 +93,13 @@ def decode_arguments(body: bytes, *, keep_nodes: bool = False) -> Arguments:
         return Arguments(pod, arguments.node_names, None, doubts)
     if arguments.nodes == _NOTHING:
         raise RequestError("no_nodes", "the body has neither NodeNames nor Nodes")
-    if keep_nodes:
-        nodes = _whole_nodes(arguments.nodes)
-        return Arguments(pod, list(nodes), nodes, doubts)
-    return Arguments(pod, _names_of(arguments.nodes), None, doubts)
+    try:
+        if keep_nodes:
+            names, items = _whole_nodes(arguments.nodes)
+            return Arguments(pod, names, dict(zip(names, items, strict=True)), doubts)
+        return Arguments(pod, _names_of(arguments.nodes), None, doubts)
+    except _UNREADABLE as error:
+        raise RequestError("bad_nodes", f"Nodes is not a NodeList: {error}") from error
 
 
 def _decode(body: bytes) -> _Arguments:
@@ -100,13 +108,13 @@ def _decode(body: bytes) -> _Arguments:
         if arguments.pod is not None and (arguments.node_names is not None or arguments.nodes != _NOTHING):
             return arguments
         return _decode_any_case(body)
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise RequestError("bad_json", f"the body is not ExtenderArgs as JSON: {error}") from error
 
 
 def _decode_any_case(body: bytes) -> _Arguments:
     """As Go reads it: keys in any case."""
-    members = {key.lower(): raw for key, raw in _members_decoder.decode(body).items()}
+    members = _members_in_lower_case(body)
     return _Arguments(
         pod=msgspec.json.decode(members.get("pod", _NOTHING), type=PodManifest | None),
         node_names=msgspec.json.decode(members.get("nodenames", _NOTHING), type=list[str] | None),
@@ -114,28 +122,52 @@ def _decode_any_case(body: bytes) -> _Arguments:
     )
 
 
+def _members_in_lower_case(value: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
+    return {key.lower(): raw for key, raw in _members_decoder.decode(value).items()}
+
+
 def _pod(manifest: PodManifest) -> tuple[Pod, tuple[str, ...]]:
     """A pod whose declared amounts cannot be read is taken as declaring nothing: it is still to be placed."""
     try:
-        return pod_from(manifest), ()
-    except QuantityError as error:
-        manifest.spec = None
-        return pod_from(manifest), (f"bad_quantity: {error}",)
+        pod = pod_from(manifest)
+        if _believable(pod.shape):
+            return pod, ()
+        problem = "an amount is negative or endless"
+    except (QuantityError, OverflowError) as error:
+        problem = str(error)
+    _forget_amounts(manifest)
+    return pod_from(manifest), (f"bad_quantity: {problem}",)
+
+
+def _believable(shape: Shape) -> bool:
+    containers = (*shape.containers, *shape.init_containers)
+    declared = (pair for container in containers for pair in (*container.requests, *container.limits))
+    return all(0.0 <= amount <= LARGEST_AMOUNT for _, amount in (*shape.overhead, *declared))
+
+
+def _forget_amounts(manifest: PodManifest) -> None:
+    """Leave out what containers declare, and nothing else: schedulerName and priority still count."""
+    spec = manifest.spec
+    if spec is not None:
+        spec.overhead = None
+        for container in (*(spec.containers or ()), *(spec.init_containers or ())):
+            container.resources = None
 
 
 def _names_of(nodes: msgspec.Raw) -> list[str]:
-    try:
-        return [node.metadata.name for node in _node_names_decoder.decode(nodes).items or ()]
-    except msgspec.DecodeError as error:
-        raise RequestError("bad_nodes", f"Nodes is not a NodeList: {error}") from error
+    items = _node_names_decoder.decode(nodes).items
+    if items is None:
+        return _whole_nodes(nodes)[0]
+    return [node.metadata.name for node in items]
 
 
-def _whole_nodes(nodes: msgspec.Raw) -> dict[str, msgspec.Raw]:
-    try:
-        items = _raw_nodes_decoder.decode(nodes).items or []
-        return {_node_name_decoder.decode(raw).metadata.name: raw for raw in items}
-    except msgspec.DecodeError as error:
-        raise RequestError("bad_nodes", f"Nodes is not a NodeList: {error}") from error
+def _whole_nodes(nodes: msgspec.Raw) -> tuple[list[str], list[msgspec.Raw]]:
+    """Names and nodes in the order they came; a node that came twice is there twice."""
+    items = _raw_nodes_decoder.decode(nodes).items
+    if items is None:
+        raw = _members_in_lower_case(nodes).get("items", _NOTHING)
+        items = msgspec.json.decode(raw, type=list[msgspec.Raw] | None) or []
+    return [_node_name_decoder.decode(item).metadata.name for item in items], items
 
 
 def encode_priorities(ranking: Ranking) -> bytes:
@@ -155,3 +187,13 @@ def encode_filtering(filtering: Filtering, whole_nodes: Mapping[str, msgspec.Raw
             failed_and_unresolvable_nodes=filtering.unresolvable,
         )
     )
+
+
+def encode_all_equal(arguments: Arguments) -> bytes:
+    """HostPriorityList that changes nothing: every node asked for, all alike."""
+    return _encoder.encode([_HostPriority(name, 0) for name in arguments.names])
+
+
+def encode_all_passing(arguments: Arguments) -> bytes:
+    """ExtenderFilterResult that changes nothing: every node asked for."""
+    return encode_filtering(Filtering("", tuple(arguments.names), {}, {}), arguments.whole_nodes)

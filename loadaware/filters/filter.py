@@ -24,6 +24,6 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
         """Whether each node is rejected. A node that was not measured passes."""
         raise NotImplementedError
 
-    def reason(self, nodes: Nodes, pod: Pod, position: int) -> str:
-        """Why the node at that position is rejected, for a person."""
+    def reasons(self, nodes: Nodes, pod: Pod) -> list[str]:
+        """Why each of these nodes, all of them rejected, is so; for a person."""
         raise NotImplementedError

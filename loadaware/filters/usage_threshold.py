@@ -1,53 +1,87 @@
 """Keep pods off nodes that are already busy."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta, field
 
-from collectors.manifests import SYSTEM_CRITICAL_PRIORITY, Pod
+from collectors.manifests import SYSTEM_CRITICAL_PRIORITY, Pod, Shape
 from collectors.reading import CPU, MEMORY, Floats
 from loadaware.filters.filter import Filter
+from loadaware.quantities import Duration
+from loadaware.scorers.estimated_load import EstimatedLoad
 from loadaware.snapshot import Nodes
 from loadaware.window import Bools
 
 Percent = Annotated[float, Meta(gt=0, le=100)]
+_ESTIMATES = EstimatedLoad()
 
 
 class UsageThreshold(Filter, frozen=True, kw_only=True):
-    """Reject a node whose mean usage is above a share of what it has.
+    """Reject a node whose usage is above a share of what it has.
 
-        rejected if 100 * mean / allocatable > threshold, for any resource with a threshold
+        rejected if 100 * usage / allocatable > threshold, for any resource with a threshold
+        statistic  mean, maximum, latest or a percentile of the window; or estimated: (mean + in flight + estimate of
+                   the pod), rounded to whole percent, with the estimates of EstimatedLoad
 
-    Pods of DaemonSets and of system-critical priority pass: they must run where they must run.
+    Pods of high priority can have thresholds of their own, on the usage of high-priority pods alone. Pods of
+    DaemonSets and of system-critical priority pass: they must run where they must run. What was not measured passes.
     """
 
     load_rule: ClassVar[bool] = True
+    in_flight_rule: ClassVar[str] = "LessMeasured"
+
     thresholds: Mapping[str, Percent] = field(default_factory=lambda: {CPU: 65.0, MEMORY: 95.0})
+    statistic: Literal["mean", "maximum", "latest", "p50", "p90", "p95", "p99", "estimated"] = "mean"
+    window: Duration | None = None
+    high_priority_thresholds: Mapping[str, Percent] = {}
 
     def rejects(self, nodes: Nodes, pod: Pod) -> Bools:
         """See the class."""
         rejected = np.zeros(len(nodes), dtype=np.bool_)
         if _must_run(pod):
             return rejected
-        for resource, threshold in self.thresholds.items():
-            with np.errstate(invalid="ignore"):
-                rejected |= _percent(nodes, resource) > threshold
+        for resource, threshold in self._thresholds(nodes, pod).items():
+            rejected |= self._percent(nodes, pod, resource) > threshold
         return rejected
 
-    def reason(self, nodes: Nodes, pod: Pod, position: int) -> str:
+    def reasons(self, nodes: Nodes, pod: Pod) -> list[str]:
         """Names each resource above its threshold."""
-        parts = []
-        for resource, threshold in self.thresholds.items():
-            percent = _percent(nodes, resource)[position]
-            if percent > threshold:
-                parts.append(f"{resource} usage {percent:.0f} % > {threshold:g} %")
-        return ", ".join(parts)
+        columns = [(r, t, self._percent(nodes, pod, r)) for r, t in self._thresholds(nodes, pod).items()]
+        return [
+            ", ".join(
+                f"{self.statistic} {resource} usage {percent[n]:.0f} % > {threshold:g} %"
+                for resource, threshold, percent in columns
+                if percent[n] > threshold
+            )
+            for n in range(len(nodes))
+        ]
 
+    def demand(self, shape: Shape) -> Mapping[str, float]:
+        """What a pod is estimated to use, for `estimated`."""
+        return _ESTIMATES.demand(shape)
 
-def _percent(nodes: Nodes, resource: str) -> Floats:
-    return 100.0 * nodes.mean_or_latest(resource) / nodes.allocatable(resource)
+    def _thresholds(self, nodes: Nodes, pod: Pod) -> Mapping[str, Percent]:
+        separate = self.high_priority_thresholds and nodes.is_high_priority(pod)
+        return self.high_priority_thresholds if separate else self.thresholds
+
+    def _percent(self, nodes: Nodes, pod: Pod, resource: str) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            percent = 100.0 * self._usage(nodes, pod, resource) / nodes.allocatable(resource)
+        return np.floor(percent + 0.5) if self.statistic == "estimated" else percent
+
+    def _usage(self, nodes: Nodes, pod: Pod, resource: str) -> Floats:
+        if self.high_priority_thresholds and nodes.is_high_priority(pod):
+            return nodes.high_priority_usage(resource)
+        if self.statistic == "estimated":
+            expected = nodes.in_flight(resource) + self.demand(pod.shape).get(resource, 0.0)
+            return nodes.mean_or_latest(resource) + expected
+        if self.statistic.startswith("p"):
+            return nodes.percentile(float(self.statistic[1:]), resource)
+        if self.statistic == "mean" and self.window is None:
+            return nodes.mean_or_latest(resource)
+        return nodes.usage(self.statistic, resource, self.window)  # type: ignore[arg-type] - the rest are statistics
 
 
 def _must_run(pod: Pod) -> bool:

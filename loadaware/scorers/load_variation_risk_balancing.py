@@ -9,14 +9,14 @@ from msgspec import Meta
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import CPU, MEMORY, Floats
-from loadaware.scorers.scorer import Scorer, round_half_away
+from loadaware.scorers.scorer import Scorer, percent, round_half_away
 from loadaware.snapshot import Nodes
 
 
 class LoadVariationRiskBalancing(Scorer, frozen=True, kw_only=True):
     """Prefer nodes whose load is low and steady; the worse of CPU and memory counts.
 
-        mu    = clamp01((mean + in flight + request) / allocatable)
+        mu    = clamp01((max(mean, 0) + in flight + request) / allocatable)
         sigma = clamp01(margin * clamp01(deviation / allocatable) ^ (1 / sensitivity))    no power if sensitivity < 0
         score = 100 * (1 - (mu + sigma) / 2), the minimum over the resources measured
 
@@ -40,12 +40,16 @@ class LoadVariationRiskBalancing(Scorer, frozen=True, kw_only=True):
         return dict(shape.requests)
 
     def _resource(self, nodes: Nodes, pod: Pod, resource: str, base: Floats, in_flight: Floats) -> Floats:
+        """One resource's score. The sums are made as the peer makes them, so that halves round as they do there."""
+        unit = 1000.0 if resource == CPU else 1.0
+        room = unit * nodes.allocatable(resource)
         deviation = nodes.usage("deviation", resource)
+        mean = np.maximum(percent(nodes.mean_or_latest(resource), base), 0.0) * room / 100.0
+        spread = percent(np.where(np.isnan(deviation), 0.0, deviation), base) * room / 100.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            request = pod.shape.request(resource) / nodes.allocatable(resource)
-            mean = np.clip((nodes.mean_or_latest(resource) + in_flight) / base + request, 0.0, 1.0)
-            spread = self._spread(np.where(np.isnan(deviation), 0.0, deviation) / base)
-        return 100.0 * (1.0 - (mean + spread) / 2.0)
+            mu = np.clip((mean + unit * (in_flight + pod.shape.request(resource))) / room, 0.0, 1.0)
+            sigma = self._spread(spread / room)
+        return (1.0 - (mu + sigma) / 2.0) * 100.0
 
     def _spread(self, sigma: Floats) -> Floats:
         sigma = np.clip(sigma, 0.0, 1.0)

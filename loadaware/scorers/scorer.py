@@ -7,6 +7,7 @@ A scorer's fields are its args: camelCase in YAML, checked by msgspec when a con
                         price at which placed-but-unmeasured pods are counted in nodes.in_flight(...)
 """
 
+import math
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
@@ -37,6 +38,17 @@ class CountsInFlight(Protocol):
     def demand(self, shape: Shape) -> Mapping[str, float]:
         """Expected usage per resource of a pod of this shape."""
         ...
+
+
+def percent(part: Floats, whole: Floats) -> Floats:
+    """100 * part / whole to a billionth, so that 40 % of three cores is 40 again and not a bit above it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.round(100.0 * part / whole, 9)
+
+
+def millis(cores: float) -> int:
+    """Millicores as Kubernetes counts them: whole ones, a fraction of one rounded up."""
+    return math.ceil(round(cores * 1000.0, 6))
 
 
 def round_half_away(values: Floats) -> Floats:

@@ -1,6 +1,5 @@
 """Trimaran's TargetLoadPacking: pack nodes up to a target CPU utilization, spread beyond it."""
 
-import math
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from msgspec import Meta, field
 from collectors.manifests import Container, Pod, Shape
 from collectors.reading import CPU, Floats
 from loadaware.quantities import Quantity
-from loadaware.scorers.scorer import Scorer, round_half_away
+from loadaware.scorers.scorer import Scorer, millis, percent, round_half_away
 from loadaware.snapshot import Nodes
 
 
@@ -23,7 +22,8 @@ class TargetLoadPacking(Scorer, frozen=True, kw_only=True):
                 0                                      U > 100
         demand = sum over containers (cpu limit, else round(1.5 * request), else 1000m) + overhead
 
-    Known defect, kept because it is the formula: the score falls from 100 to X just past the target.
+    Known defect, kept because it is the formula: the score falls from 100 to X just past the target. So close to it
+    the last bit decides, and the sum is made as the peer makes it: the mean's percentage first, then millicores.
     """
 
     target_utilization: Annotated[float, Meta(gt=0, lt=100)] = 40.0
@@ -33,12 +33,11 @@ class TargetLoadPacking(Scorer, frozen=True, kw_only=True):
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """See the class."""
         target = self.target_utilization
-        expected = nodes.mean_or_latest(CPU) + nodes.in_flight(CPU) + self.demand(pod.shape)[CPU]
-        percent = 100.0 * expected / nodes.capacity(CPU)
-        below = (100.0 - target) * percent / target + target
-        above = target * (100.0 - percent) / (100.0 - target)
-        score = np.where(percent <= target, below, np.where(percent <= 100.0, above, 0.0))
-        return np.where(np.isnan(percent), np.nan, np.maximum(score, 0.0))
+        expected = self._expected_percent(nodes, pod)
+        below = (100.0 - target) * expected / target + target
+        above = target * (100.0 - expected) / (100.0 - target)
+        score = np.where(expected <= target, below, np.where(expected <= 100.0, above, 0.0))
+        return np.where(np.isnan(expected), np.nan, np.maximum(score, 0.0))
 
     def raw(self, nodes: Nodes, pod: Pod) -> Floats:
         """The integer that Trimaran gives."""
@@ -49,11 +48,18 @@ class TargetLoadPacking(Scorer, frozen=True, kw_only=True):
         predicted = sum(self._predict(container) for container in shape.containers)
         return {CPU: predicted + dict(shape.overhead).get(CPU, 0.0)}
 
+    def _expected_percent(self, nodes: Nodes, pod: Pod) -> Floats:
+        capacity = 1000.0 * nodes.capacity(CPU)
+        used = percent(nodes.mean_or_latest(CPU), nodes.capacity(CPU)) / 100.0 * capacity
+        added = np.round(1000.0 * (nodes.in_flight(CPU) + self.demand(pod.shape)[CPU]), 6)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return 100.0 * (used + added) / capacity
+
     def _predict(self, container: Container) -> float:
-        limit = dict(container.limits).get(CPU, 0.0)
-        request = dict(container.requests).get(CPU, 0.0)
+        limit = millis(dict(container.limits).get(CPU, 0.0))
+        request = millis(dict(container.requests).get(CPU, 0.0))
         if limit > 0:
-            return limit
+            return limit / 1000.0
         if request > 0:
-            return math.floor(request * 1000.0 * self.default_requests_multiplier + 0.5) / 1000.0
+            return int(request * self.default_requests_multiplier + 0.5) / 1000.0
         return float(self.default_requests.get(CPU, 0.0))

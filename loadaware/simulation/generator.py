@@ -88,10 +88,9 @@ class Demand:
 
     @classmethod
     def of(cls, scenario: Scenario) -> "Demand":
-        """From `load_after_seconds` (or half time, if that comes first) to the end."""
-        settings, machines = scenario.settings, scenario.machines
-        first = settings.start + min(settings.load_after_seconds, settings.duration_seconds / 2.0)
-        times = np.linspace(first, settings.end, LOAD_SAMPLES, endpoint=False)
+        """In the time for which the settings ask for a load."""
+        machines = scenario.machines
+        times = np.linspace(*scenario.settings.load_between, LOAD_SAMPLES, endpoint=False)
         there = [_alive(scenario.arrivals, time) for time in times]
         appetites = [scenario.appetite(pods, time) for pods, time in zip(there, times, strict=True)]
         return cls(

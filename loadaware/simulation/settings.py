@@ -90,12 +90,19 @@ class ScenarioSettings:
     duration_seconds: float = 30 * 3600.0
     load: float = 0.5
     """Average demand for CPU, overhead included, as a share of all cores; met by scaling all usage."""
-    load_after_seconds: float = 3_600.0
-    """The load is met on average from this long after the start to the end."""
+    load_from_seconds: float = 3_600.0
+    load_until_seconds: float | None = None
+    """The load is met on average between these two, counted from the start; None: the end."""
     machines: MachineSettings = field(default_factory=MachineSettings)
     workloads: WorkloadSettings = field(default_factory=WorkloadSettings)
     arrivals: ArrivalSettings = field(default_factory=ArrivalSettings)
     failures: FailureSettings = field(default_factory=FailureSettings)
+
+    @property
+    def load_between(self) -> tuple[float, float]:
+        """The time in which the load is met; the second half of a scenario that is over before it begins."""
+        until = min(self.load_until_seconds or self.duration_seconds, self.duration_seconds)
+        return self.start + min(self.load_from_seconds, until / 2.0), self.start + until
 
     @property
     def end(self) -> float:

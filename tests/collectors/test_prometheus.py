@@ -518,7 +518,7 @@ def test_a_failing_piece_fails_the_history(fake: FakePrometheus, collect: Collec
 def test_a_long_history_is_asked_in_pieces_without_gap_or_overlap(
     fake: FakePrometheus, collect: Collect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collectors.prometheus.MOST_POINTS", 7)
+    monkeypatch.setattr("collectors.prometheus.collector.MOST_POINTS", 7)
     node_exporter(fake, (1.0,), (1e9,))
     readings = list(collect(step_seconds=10).history(NOW - 300))
     assert np.diff([reading.time for reading in readings]).tolist() == [10.0] * 29

@@ -75,7 +75,7 @@ def test_all_or_no_workloads_can_be_new(share: float, grows: bool) -> None:
 
 
 def test_waves_bring_several_workloads_within_two_minutes() -> None:
-    drawing, arrivals = process(ArrivalSettings(wave_share=1.0))
+    _, arrivals = process(ArrivalSettings(wave_share=1.0))
     begins = {int(b): float(arrivals.arrival[arrivals.burst == b].min()) for b in np.unique(arrivals.burst)}
     later = sorted(time for time in begins.values() if time > START + 700.0)
     neighbours = [sum(abs(other - time) <= 120.0 for other in later) for time in later]

@@ -40,8 +40,7 @@ def test_requests_are_lognormal_around_the_median_and_bounded(company: list[Work
 def test_names_and_requests_explain_some_seven_tenths_of_the_use(company: list[Workload]) -> None:
     use = np.log([workload.factor for workload in company])
     columns = [np.log([workload.request_millicores for workload in company])]
-    for key in (lambda w: w.namespace, lambda w: w.image.split(":")[0]):
-        names = [key(workload) for workload in company]
+    for names in ([w.namespace for w in company], [w.image.split(":")[0] for w in company]):
         columns += [np.array([name == this for name in names], dtype=np.float64) for this in sorted(set(names))]
     table = np.column_stack(columns)
     rest = use - table @ np.linalg.lstsq(table, use, rcond=None)[0]

@@ -1,4 +1,5 @@
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def test_failures_come_about_as_often_as_asked_and_never_two_at_once() -> None:
     settings = FailureSettings(per_day=24.0, away_median_seconds=600.0)
     failures = draw_failures(settings, 10, 0.0, 10 * 86_400.0, np.random.default_rng(2))
     assert len(failures) == pytest.approx(240 * 60 / 71, rel=0.2)
-    assert all(first.end <= second.start for first, second in zip(failures, failures[1:], strict=False))
+    assert all(first.end <= second.start for first, second in pairwise(failures))
 
 
 def test_no_failures_are_drawn_unless_asked_for() -> None:
