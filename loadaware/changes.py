@@ -12,6 +12,8 @@ class PodBound(msgspec.Struct, frozen=True, gc=False):
     node: str
     shape: Shape
     bound_at: float
+    usage: tuple[float, ...] = ()
+    """What was measured of it when this was told, per resource; empty or NaN: nothing."""
 
 
 class PodLeft(msgspec.Struct, frozen=True, gc=False):
@@ -21,6 +23,7 @@ class PodLeft(msgspec.Struct, frozen=True, gc=False):
     node: str | None = None
     shape: Shape = Shape()
     bound_at: float = float("-inf")
+    usage: tuple[float, ...] = ()
 
 
 Change = PodBound | PodLeft

@@ -152,18 +152,18 @@ class WindowSection(Section, frozen=True, kw_only=True):
 
     length: Duration = Duration(900.0)
     """The main window: mean and deviation are over this. As Trimaran's load-watcher has it."""
-    longer: tuple[Duration, ...] = (Duration(300.0), Duration(3600.0), Duration(86400.0))
-    """Other lengths kept beside it, in 60 buckets each."""
+    others: tuple[Duration, ...] = (Duration(300.0), Duration(600.0), Duration(3600.0), Duration(86400.0))
+    """Other lengths that plugins may use. Those longer than `length` are kept in 60 buckets each."""
     percentiles: tuple[float, ...] = (95.0,)
     """Percentiles of the main window that plugins may use."""
 
     def __post_init__(self) -> None:
         if not 60 <= self.length <= 3600:
-            raise ValueError("length must be in 1m..1h; longer ones belong in `longer`")
-        if len(self.longer) > 8:
-            raise ValueError("longer takes at most 8 lengths")
-        if any(not 60 <= length <= 31 * 86400 for length in self.longer):
-            raise ValueError("longer takes lengths in 1m..31d")
+            raise ValueError("length must be in 1m..1h; longer ones belong in `others`")
+        if len(self.others) > 8:
+            raise ValueError("others takes at most 8 lengths")
+        if any(not 60 <= length <= 31 * 86400 for length in self.others):
+            raise ValueError("others takes lengths in 1m..31d")
         if any(not 0 <= p <= 100 for p in self.percentiles):
             raise ValueError("percentiles must be in 0..100")
 
@@ -259,6 +259,8 @@ class Config(Section, frozen=True, kw_only=True):
     """When data is doubted."""
     in_flight: InFlightSection = InFlightSection()
     """How unmeasured pods are counted."""
+    high_priority: int = 9000
+    """Pods of this priority and above count as high-priority ones for plugins that keep them apart."""
     profiles: tuple[ProfileSection, ...] = DEFAULT_PROFILES
     """By schedulerName. The first one serves pods of every other schedulerName too."""
     server: ServerSection = ServerSection()

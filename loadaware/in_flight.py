@@ -6,6 +6,9 @@ A pod is in flight on a node from the moment it is placed until the window has s
                   = 1 if bound after, or less than 60 s before, the newest sample      rule "Trimaran"
     in flight(node) = sum over pods of  missing share * scorer.demand(shape)
 
+A scorer whose `in_flight_rule` is "LessMeasured" counts as Koordinator does: max(0, demand - measured usage of the pod)
+for pods bound less than 60 s before the newest sample.
+
 It survives restarts because it is made anew from the pods themselves at each snapshot. Between snapshots it is
 corrected step by step, at the same shares: a pod just bound counts wholly, one that was resized by what is missing of
 it, a pod gone no longer.
@@ -31,6 +34,7 @@ from loadaware.snapshot import Snapshot
 from loadaware.window import Ints
 
 Rule = Literal["MissingShare", "Trimaran"]
+LESS_MEASURED = "LessMeasured"
 TRIMARAN_SECONDS = 60.0
 LEAST_SPAN_SECONDS = 60.0
 """What a window of one sample covers: a sample is itself an average over the time before it."""
@@ -56,6 +60,7 @@ class InFlight:
         self._booking_seconds = booking_seconds
         self._bookings: dict[str, Booking] = {}
         self._bound_since: set[str] = set()
+        self._bindings_since: list[tuple[int, float]] = []
         self.restart(Snapshot.empty())
 
     def __len__(self) -> int:
@@ -66,13 +71,13 @@ class InFlight:
         """Begin anew from a snapshot: it knows of every change told before it."""
         self._snapshot = snapshot
         self._bound_since.clear()
+        self._bindings_since.clear()
         self.requested = snapshot.requested.copy()
         self.limits = snapshot.limits.copy()
         self.pods = snapshot.pod_counts.copy()
         placed = snapshot.placed
-        missing = self._missing_share(placed.rows, placed.bound_at)
         for price in self._prices:
-            price.restart(snapshot, placed.rows, placed.shapes, missing)
+            price.restart(snapshot, self._missing_share(placed.rows, placed.bound_at, price.rule))
         for booking in self._bookings.values():
             self._count_booking(booking, 1.0)
 
@@ -82,6 +87,18 @@ class InFlight:
             if price.scorer is scorer:
                 return price.usage
         return None
+
+    def bindings(self, since: float) -> Floats:
+        """Per row, pods bound since then, and those booked."""
+        placed = self._snapshot.placed
+        rows = placed.rows[placed.bound_at >= since]
+        later = [row for row, bound_at in self._bindings_since if bound_at >= since]
+        counts = np.bincount(np.concatenate([rows, np.array(later, np.intp)]), minlength=len(self.pods)).astype(float)
+        for booking in self._bookings.values():
+            for node, share in zip(booking.nodes, booking.shares, strict=True):
+                if (row := self._row(node)) is not None:
+                    counts[row] += share
+        return counts
 
     def expire(self, now: float) -> None:
         """Drop bookings whose time has passed. They stand in the order in which they were made."""
@@ -118,6 +135,8 @@ class InFlight:
         self._drop_booking(change.identity)
         if change.identity not in self._bound_since:
             self._bound_since.add(change.identity)
+            if (row := self._row(change.node)) is not None:
+                self._bindings_since.append((row, change.bound_at))
             self._count_bound(change, 1.0)
 
     def left(self, change: PodLeft) -> None:
@@ -136,17 +155,24 @@ class InFlight:
 
     def _count_bound(self, change: PodBound | PodLeft, sign: float) -> None:
         row = self._row(change.node)
-        if row is not None:
-            missing = float(self._missing_share(np.array([row]), np.array([change.bound_at]))[0])
-            self._count(row, change.shape, sign, sign * missing)
+        if row is None:
+            return
+        self._count(row, change.shape, sign)
+        usage = np.array([change.usage]) if change.usage else None
+        for price in self._prices:
+            missing = self._missing_share(np.array([row]), np.array([change.bound_at]), price.rule)
+            price.count(row, change.shape, sign * float(missing[0]), usage)
 
     def _count_booking(self, booking: Booking, sign: float) -> None:
         for node, share in zip(booking.nodes, booking.shares, strict=True):
-            self._count(self._row(node), booking.shape, sign * share, sign * share)
+            row = self._row(node)
+            if row is not None:
+                self._count(row, booking.shape, sign * share)
+                for price in self._prices:
+                    price.count(row, booking.shape, sign * share)
 
-    def _count(self, row: int | None, shape: Shape, pods: float, unmeasured: float) -> None:
-        if row is None:
-            return
+    def _count(self, row: int, shape: Shape, pods: float) -> None:
+        """So many more pods of a shape on a node."""
         columns = self._snapshot.resource_index
         limits = dict(shape.limits)
         for resource, amount in shape.requests:
@@ -157,17 +183,15 @@ class InFlight:
             if resource in columns:
                 self.limits[row, columns[resource]] += pods * amount
         self.pods[row] += pods
-        for price in self._prices:
-            price.count(row, shape, unmeasured)
 
-    def _missing_share(self, rows: Ints, bound_at: Floats) -> Floats:
-        """The share of each pod's node window that has not seen the pod."""
+    def _missing_share(self, rows: Ints, bound_at: Floats, rule: str | None = None) -> Floats:
+        """The share of each pod's node window that has not seen the pod, by a scorer's own rule or the setting's."""
         newest = self._snapshot.sampled_at[rows]
         newest = np.where(np.isposinf(newest), self._snapshot.time, newest)
         with np.errstate(invalid="ignore"):
             seen = newest - bound_at
         seen = np.where(np.isnan(seen), np.inf, seen)
-        if self._rule == "Trimaran":
+        if (rule or self._rule) in ("Trimaran", LESS_MEASURED):
             return np.where(seen < TRIMARAN_SECONDS, 1.0, 0.0)
         return np.clip(1.0 - seen / self._spans(rows), 0.0, 1.0)
 
@@ -187,24 +211,33 @@ class _Prices:
 
     def __init__(self, scorer: CountsInFlight) -> None:
         self.scorer = scorer
+        self.rule: str | None = getattr(scorer, "in_flight_rule", None)
         self.usage: Floats = np.zeros((0, 0))
         self._columns: dict[str, int] = {}
         self._known: dict[Shape, Floats] = {}
 
-    def restart(self, snapshot: Snapshot, rows: Ints, shapes: Ints, missing: Floats) -> None:
+    def restart(self, snapshot: Snapshot, missing: Floats) -> None:
         self._columns = dict(snapshot.resource_index)
         self._known.clear()
         self.usage = np.zeros(snapshot.capacity.shape, order="F")
-        if not len(rows):
+        placed = snapshot.placed
+        if not len(placed.rows):
             return
-        used, shape_of = np.unique(shapes, return_inverse=True)
-        prices = np.array([self._price(snapshot.shapes[number]) for number in used])
+        used, shape_of = np.unique(placed.shapes, return_inverse=True)
+        prices = np.array([self._price(snapshot.shapes[number]) for number in used.tolist()])
+        amounts = missing[:, None] * self._less_measured(prices[shape_of], placed.usage)
         for column in range(len(snapshot.resources)):
-            amounts = missing * prices[shape_of, column]
-            self.usage[:, column] = np.bincount(rows, amounts, minlength=len(self.usage))
+            self.usage[:, column] = np.bincount(placed.rows, amounts[:, column], minlength=len(self.usage))
 
-    def count(self, row: int, shape: Shape, times: float) -> None:
-        self.usage[row] = np.maximum(self.usage[row] + times * self._price(shape), 0.0)
+    def count(self, row: int, shape: Shape, times: float, usage: Floats | None = None) -> None:
+        price = self._less_measured(self._price(shape)[None, :], usage)[0]
+        self.usage[row] = np.maximum(self.usage[row] + times * price, 0.0)
+
+    def _less_measured(self, prices: Floats, usage: Floats | None) -> Floats:
+        """Prices (pod, resource), less what is measured of each pod where the rule says so."""
+        if usage is None or self.rule != LESS_MEASURED:
+            return prices
+        return np.maximum(prices - np.nan_to_num(usage), 0.0)
 
     def _price(self, shape: Shape) -> Floats:
         price = self._known.get(shape)

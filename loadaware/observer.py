@@ -25,9 +25,10 @@ from collectors.manifests import Node, Pod, Resources
 from collectors.reading import CPU, MEMORY, Floats, Reading
 from loadaware import quarantine
 from loadaware.changes import Change, PodBound, PodLeft
+from loadaware.pod_sums import PodSums, sum_up
 from loadaware.pods import PodTable
 from loadaware.roster import Roster
-from loadaware.snapshot import PlacedPods, Snapshot
+from loadaware.snapshot import Snapshot
 from loadaware.window import Bools, Ints, Statistics, Window
 
 OPT_OUT_ANNOTATION = "loadaware.io/ignore"
@@ -40,10 +41,16 @@ class ObserverSettings:
 
     resources: tuple[str, ...] = (CPU, MEMORY)
     window_seconds: float = 900.0
-    longer_windows_seconds: tuple[float, ...] = (300.0, 3600.0, 86400.0)
+    other_windows_seconds: tuple[float, ...] = (300.0, 600.0, 3600.0, 86400.0)
     percentiles: tuple[float, ...] = (95.0,)
     interval_seconds: float = 15.0
     most_samples: int = 240
+    high_priority_from: int = 9000
+
+    @property
+    def longer_windows_seconds(self) -> tuple[float, ...]:
+        """Windows that outlast the main one's samples, and so are kept as buckets."""
+        return tuple(length for length in self.other_windows_seconds if length > self.window_seconds)
 
     @property
     def samples(self) -> int:
@@ -68,7 +75,8 @@ class Observer:
         self._settings = settings or ObserverSettings()
         self._roster = Roster()
         self._nodes: dict[str, Node] = {}
-        self._pods = PodTable()
+        self._pods = PodTable(len(self._settings.resources))
+        self._nominated: dict[str, str] = {}
         self._exempt: set[str] = set()
         self._pods_known = True
         s = self._settings
@@ -125,11 +133,14 @@ class Observer:
         if pod.finished:
             return [self._pod_left(pod.identity)]
         if pod.node is None:
+            self._nominate(pod)
             return []
+        self._nominated.pop(pod.identity, None)
         held = self._pods.get(pod.identity)
         bound_at = _bound_at(pod, now)
         if held is not None and held.node_row == self._roster.row(pod.node):
             if held.shape == pod.shape:
+                self._pods.update(pod)
                 return []
             bound_at = held.bound_at
         row = self._roster.hold(pod.node)
@@ -137,13 +148,20 @@ class Observer:
         self._pods.put(pod, row, bound_at)
         return [*left, PodBound(pod.identity, pod.node, pod.shape, bound_at)]
 
+    def _nominate(self, pod: Pod) -> None:
+        if pod.nominated_node is None:
+            self._nominated.pop(pod.identity, None)
+        else:
+            self._nominated[pod.identity] = pod.nominated_node
+
     def _pod_left(self, identity: str) -> PodLeft:
+        self._nominated.pop(identity, None)
         pod = self._pods.remove(identity)
         if pod is None:
             return PodLeft(identity)
         node = self._roster.name(pod.node_row)
         self._release(pod.node_row)
-        return PodLeft(identity, node, pod.shape, pod.bound_at)
+        return PodLeft(identity, node, pod.shape, pod.bound_at, pod.usage)
 
     def _node_seen(self, node: Node) -> None:
         if node.name not in self._nodes:
@@ -207,6 +225,8 @@ class Observer:
         usage, reasons = quarantine.judge_values(usage, self._capacity[rows])
         self._distrust(rows, reasons)
         self._append(rows, usage, reading.nodes.times[known])
+        if reading.pods is not None:
+            self._pods.measure(reading.pods.names, self._our_columns(reading.pods.usage, reading))
         if reading.node_deviation is not None:
             deviation = self._in_base_units(reading.node_deviation[known], rows, reading)
             deviation, _ = quarantine.judge_values(deviation, self._capacity[rows])
@@ -239,11 +259,18 @@ class Observer:
 
     def _in_base_units(self, values: Floats, rows: Ints, reading: Reading) -> Floats:
         """Columns in our order of resources; fractions of capacity made absolute."""
-        ours = np.full((len(rows), len(self._settings.resources)), np.nan)
+        ours = self._our_columns(values, reading)
+        return ours * self._capacity[rows] if reading.base == "capacity" else ours
+
+    def _our_columns(self, values: Floats, reading: Reading) -> Floats:
+        """Columns in our order of resources, NaN for those that the reading does not have."""
+        if reading.resources == self._settings.resources:
+            return values
+        ours = np.full((len(values), len(self._settings.resources)), np.nan)
         for column, resource in enumerate(reading.resources):
             if resource in self._settings.resources:
                 ours[:, self._settings.resources.index(resource)] = values[:, column]
-        return ours * self._capacity[rows] if reading.base == "capacity" else ours
+        return ours
 
     def _learn_resolution(self, rows: Ints, times: Floats) -> None:
         """How often timestamps advance: the median step, remembered smoothly."""
@@ -262,7 +289,7 @@ class Observer:
         names = tuple(self._nodes)
         rows = np.array([self._roster.row(name) for name in names], dtype=np.intp)
         newest = self._window.newest(rows)
-        requested, limits, counts, placed = self._bound_pods(rows, newest)
+        pods = self._pod_sums(rows, newest)
         return Snapshot(
             time=now,
             names=names,
@@ -271,18 +298,23 @@ class Observer:
             allocatable=self._allocatable[rows],
             statistics=self._statistics(rows),
             sampled_at=newest,
-            requested=requested,
-            limits=limits,
-            pod_counts=counts,
+            requested=pods.requested,
+            limits=pods.limits,
+            pod_counts=pods.counts,
             labels=tuple(node.labels for node in self._nodes.values()),
             window_seconds=s.window_seconds,
             window_starts=self._window.oldest(rows),
-            windows={length: self._window.longer_statistics(length, rows) for length in s.longer_windows_seconds},
-            placed=placed,
+            windows={length: self._window.statistics_of(length, rows) for length in s.other_windows_seconds},
+            placed=pods.placed,
             shapes=tuple(self._pods.shapes),
             quarantined=self._quarantined(names, rows, newest, now),
             exempt_namespaces=frozenset(self._exempt),
             pods_known=self._pods_known,
+            terminating_pods=pods.terminating,
+            nominated_pods=self._nominated_pods(names),
+            high_priority_from=s.high_priority_from,
+            high_priority_usage=pods.high_priority_usage,
+            applications=pods.applications,
             generation=self._generation,
         )
 
@@ -296,22 +328,15 @@ class Observer:
                 statistics.deviation[position] = np.where(np.isnan(reported), own, reported)
         return statistics
 
-    def _bound_pods(self, rows: Ints, newest: Floats) -> tuple[Floats, Floats, Floats, PlacedPods]:
-        """Sums per node over its pods, and the pods that some sample of the window has not seen."""
-        position = np.full(len(self._roster), -1, dtype=np.intp)
-        position[rows] = np.arange(len(rows))
-        node, shape, bound_at = self._pods.columns()
-        node = position[node]
-        here = node >= 0
-        node, shape, bound_at = node[here], shape[here], bound_at[here]
-        requests, limits = self._pods.amounts(self._settings.resources)
-        recent = ~(bound_at < newest[node] - self._settings.window_seconds)
-        return (
-            _sums(node, requests[shape], len(rows)),
-            _sums(node, limits[shape], len(rows)),
-            np.bincount(node, minlength=len(rows)).astype(np.float64),
-            PlacedPods(node[recent], shape[recent], bound_at[recent]),
-        )
+    def _pod_sums(self, rows: Ints, newest: Floats) -> PodSums:
+        s = self._settings
+        positions = np.full(len(self._roster), -1, dtype=np.intp)
+        positions[rows] = np.arange(len(rows))
+        return sum_up(self._pods, positions, s.resources, newest - s.window_seconds, s.high_priority_from)
+
+    def _nominated_pods(self, names: tuple[str, ...]) -> Floats:
+        nominated = Counter(self._nominated.values())
+        return np.array([nominated[name] for name in names], dtype=np.float64)
 
     def _quarantined(self, names: tuple[str, ...], rows: Ints, newest: Floats, now: float) -> dict[str, str]:
         stopped = quarantine.frozen(newest, max(self._resolution, self._settings.interval_seconds), now)
@@ -329,11 +354,3 @@ def _bound_at(pod: Pod, now: float) -> float:
     """When a pod was bound, as far as anybody told."""
     told = (time for time in (pod.bound_at, pod.created_at) if time is not None)
     return next(told, now)
-
-
-def _sums(rows: Ints, amounts: Floats, count: int) -> Floats:
-    """Sum of amounts (pod, resource) per row, in an order that makes a column contiguous."""
-    sums = np.zeros((count, amounts.shape[1]), order="F")
-    for column in range(amounts.shape[1]):
-        sums[:, column] = np.bincount(rows, amounts[:, column], minlength=count)
-    return sums

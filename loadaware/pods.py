@@ -1,17 +1,22 @@
 """Bound pods as columns: 150,000 of them in arrays, not objects.
 
-Holds, per pod: the row of its node, the number of its (shared) shape, when it was bound. Sums per node are made
-from the columns in one pass. Pods that are not bound, or finished, are not here.
+Holds, per pod: the row of its node, the number of its (shared) shape, when it was bound, its priority, its
+application, whether it is terminating, and what it used when last measured. Sums per node are made from the columns in
+one pass. Pods that are not bound, or finished, are not here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
-from loadaware.window import Ints
+from loadaware.window import Bools, Ints
+
+APPLICATION_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")
+"""Where a pod says which application it belongs to, the first that it has."""
 
 
 class BoundPod(NamedTuple):
@@ -20,25 +25,70 @@ class BoundPod(NamedTuple):
     node_row: int
     shape: Shape
     bound_at: float
+    usage: tuple[float, ...] = ()
+    """What was measured of it, per resource; empty if nothing was."""
+
+
+class PodColumns(NamedTuple):
+    """All pods, one entry each."""
+
+    nodes: Ints
+    shapes: Ints
+    bound_at: Floats
+    priorities: npt.NDArray[np.int64]
+    applications: Ints
+    terminating: Bools
+    usage: Floats
+
+
+class _Numbered:
+    """Things met, numbered in the order of meeting."""
+
+    def __init__(self) -> None:
+        self.things: list[object] = []
+        self._numbers: dict[object, int] = {}
+
+    def number(self, thing: object) -> int:
+        number = self._numbers.get(thing)
+        if number is None:
+            number = self._numbers[thing] = len(self.things)
+            self.things.append(thing)
+        return number
+
+    def keep(self, used: Ints) -> None:
+        """Forget all but these; they are numbered anew in this order."""
+        self.things = [self.things[number] for number in used.tolist()]
+        self._numbers = {thing: number for number, thing in enumerate(self.things)}
 
 
 class PodTable:
     """Columns by slot; slots are reused."""
 
-    def __init__(self) -> None:
+    def __init__(self, resources: int = 2) -> None:
         self._slots: dict[str, int] = {}
+        self._keys: dict[str, int] = {}
+        self._key_of: dict[int, str] = {}
         self._free: list[int] = []
-        self._node: Ints = np.full(0, -1, dtype=np.intp)
-        self._shape: Ints = np.zeros(0, dtype=np.intp)
-        self._bound_at: Floats = np.zeros(0)
-        self.shapes: list[Shape] = []
-        self._shape_numbers: dict[Shape, int] = {}
+        self._shapes = _Numbered()
+        self._applications = _Numbered()
+        self._columns = _empty_columns(0, resources)
+        self._measured: tuple[Sequence[str], Ints] = ((), np.zeros(0, np.intp))
 
     def __len__(self) -> int:
         return len(self._slots)
 
     def __contains__(self, identity: str) -> bool:
         return identity in self._slots
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """The shapes met, by number."""
+        return self._shapes.things  # type: ignore[return-value] - only shapes are numbered there
+
+    @property
+    def applications(self) -> list[str]:
+        """The applications met, by number, as namespace/name; "" for pods of none."""
+        return self._applications.things  # type: ignore[return-value] - only names are numbered there
 
     def identities(self) -> Iterable[str]:
         """All pods held."""
@@ -49,30 +99,55 @@ class PodTable:
         slot = self._slots.get(identity)
         if slot is None:
             return None
-        return BoundPod(int(self._node[slot]), self.shapes[self._shape[slot]], float(self._bound_at[slot]))
+        c = self._columns
+        shape = self.shapes[c.shapes[slot]]
+        usage = () if np.isnan(c.usage[slot]).all() else tuple(c.usage[slot].tolist())
+        return BoundPod(int(c.nodes[slot]), shape, float(c.bound_at[slot]), usage)
 
     def put(self, pod: Pod, node_row: int, bound_at: float) -> None:
         """Add a pod, or replace what is held of it (a request changed in place)."""
         slot = self._slots.get(pod.identity)
         if slot is None:
-            slot = self._take(pod.identity)
-        self._node[slot] = node_row
-        self._shape[slot] = self._number(pod.shape)
-        self._bound_at[slot] = bound_at
+            slot = self._take(pod.identity, pod.key)
+        c = self._columns
+        c.nodes[slot] = node_row
+        c.shapes[slot] = self._shapes.number(pod.shape)
+        c.bound_at[slot] = bound_at
+        self.update(pod)
+
+    def update(self, pod: Pod) -> None:
+        """What may change of a pod without moving or resizing it."""
+        slot, c = self._slots[pod.identity], self._columns
+        c.priorities[slot] = pod.priority
+        c.applications[slot] = self._applications.number(application_of(pod))
+        c.terminating[slot] = pod.deleted_at is not None
 
     def remove(self, identity: str) -> BoundPod | None:
         """Take a pod out."""
         pod = self.get(identity)
         if pod is not None:
             slot = self._slots.pop(identity)
-            self._node[slot] = -1
+            key = self._key_of.pop(slot)
+            if self._keys.get(key) == slot:
+                del self._keys[key]
+            self._columns.nodes[slot] = -1
             self._free.append(slot)
+            self._measured = ((), np.zeros(0, np.intp))
         return pod
 
-    def columns(self) -> tuple[Ints, Ints, Floats]:
-        """Node rows, shape numbers and binding times of all pods."""
-        held = self._node >= 0
-        return self._node[held], self._shape[held], self._bound_at[held]
+    def measure(self, names: Sequence[str], usage: Floats) -> None:
+        """What each pod (namespace/name) uses now; a pod left out was not measured."""
+        if names is not self._measured[0]:
+            slots = np.fromiter((self._keys.get(name, -1) for name in names), dtype=np.intp, count=len(names))
+            self._measured = (names, slots)
+        slots = self._measured[1]
+        self._columns.usage[:] = np.nan
+        self._columns.usage[slots[slots >= 0]] = usage[slots >= 0]
+
+    def columns(self) -> PodColumns:
+        """All pods."""
+        held = self._columns.nodes >= 0
+        return PodColumns(*(column[held] for column in self._columns))
 
     def amounts(self, resources: tuple[str, ...]) -> tuple[Floats, Floats]:
         """Per shape: requests, and max(limit, request). Axes (shape, resource)."""
@@ -87,31 +162,45 @@ class PodTable:
         return requests, np.maximum(limits, requests)
 
     def compact(self) -> None:
-        """Forget shapes that no pod has any more."""
-        used = np.unique(self._shape[self._node >= 0])
-        if 2 * len(used) + 1024 > len(self.shapes):
-            return
-        self.shapes = [self.shapes[number] for number in used]
-        self._shape_numbers = {shape: number for number, shape in enumerate(self.shapes)}
-        held = self._node >= 0
-        self._shape[held] = np.searchsorted(used, self._shape[held])
+        """Forget shapes and applications that no pod has any more, once they are the most."""
+        held = self._columns.nodes >= 0
+        for numbered, column in (
+            (self._shapes, self._columns.shapes),
+            (self._applications, self._columns.applications),
+        ):
+            used = np.unique(column[held])
+            if 2 * len(used) + 1024 <= len(numbered.things):
+                numbered.keep(used)
+                column[held] = np.searchsorted(used, column[held])
 
-    def _number(self, shape: Shape) -> int:
-        number = self._shape_numbers.get(shape)
-        if number is None:
-            number = len(self.shapes)
-            self.shapes.append(shape)
-            self._shape_numbers[shape] = number
-        return number
-
-    def _take(self, identity: str) -> int:
+    def _take(self, identity: str, key: str) -> int:
         if not self._free:
-            have = len(self._node)
-            more = max(1024, have)
-            self._node = np.concatenate([self._node, np.full(more, -1, dtype=np.intp)])
-            self._shape = np.concatenate([self._shape, np.zeros(more, dtype=np.intp)])
-            self._bound_at = np.concatenate([self._bound_at, np.zeros(more)])
-            self._free.extend(range(have + more - 1, have - 1, -1))
+            have = len(self._columns.nodes)
+            more = _empty_columns(max(1024, have), self._columns.usage.shape[1])
+            pairs = zip(self._columns, more, strict=True)
+            self._columns = PodColumns(*(np.concatenate(pair) for pair in pairs))
+            self._free.extend(range(len(self._columns.nodes) - 1, have - 1, -1))
         slot = self._free.pop()
-        self._slots[identity] = slot
+        self._slots[identity] = self._keys[key] = slot
+        self._key_of[slot] = key
+        self._columns.usage[slot] = np.nan
+        self._measured = ((), np.zeros(0, np.intp))
         return slot
+
+
+def application_of(pod: Pod) -> str:
+    """namespace/name of the application that a pod says it belongs to; "" if it says none."""
+    name = next((pod.labels[label] for label in APPLICATION_LABELS if label in pod.labels), "")
+    return f"{pod.namespace}/{name}" if name else ""
+
+
+def _empty_columns(count: int, resources: int) -> PodColumns:
+    return PodColumns(
+        nodes=np.full(count, -1, dtype=np.intp),
+        shapes=np.zeros(count, dtype=np.intp),
+        bound_at=np.zeros(count),
+        priorities=np.zeros(count, dtype=np.int64),
+        applications=np.zeros(count, dtype=np.intp),
+        terminating=np.zeros(count, dtype=np.bool_),
+        usage=np.full((count, resources), np.nan),
+    )

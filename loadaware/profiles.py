@@ -37,7 +37,8 @@ def observer_settings(config: Config) -> ObserverSettings:
     return ObserverSettings(
         resources=resources_of(config),
         window_seconds=config.window.length,
-        longer_windows_seconds=tuple(sorted(set(config.window.longer) - {config.window.length})),
+        other_windows_seconds=tuple(sorted(set(config.window.others) - {config.window.length})),
+        high_priority_from=config.high_priority,
         percentiles=config.window.percentiles,
         interval_seconds=config.interval,
     )

@@ -16,6 +16,7 @@ from loadaware.changes import Change
 from loadaware.snapshot import Snapshot
 from loadaware.status import Status
 from loadaware.telemetry import Telemetry
+from loadaware.window import Bools
 
 Message = Snapshot | Status | Sequence[Change]
 
@@ -39,7 +40,7 @@ class Service:
             self._take_status(message)
         elif isinstance(message, Snapshot):
             self.adviser.receive(message)
-            self._measured = self._measured or bool(np.isfinite(message.statistics.latest).any())
+            self._measured = self._measured or bool(_measured(message).any())
         else:
             for change in message:
                 self.adviser.receive(change)
@@ -91,8 +92,7 @@ class Service:
         self.adviser.in_flight.expire(self.clock())
         telemetry.bookings.set(len(self.adviser.in_flight))
         telemetry.nodes.set(len(snapshot.names))
-        cpu = snapshot.statistics.latest[:, snapshot.resource_index[CPU]]
-        telemetry.unmeasured_nodes.set(int(np.isnan(cpu).sum()))
+        telemetry.unmeasured_nodes.set(int((~_measured(snapshot)[:, snapshot.resource_index[CPU]]).sum()))
         telemetry.data_age.set(np.nan if (age := self._data_age()) is None else age)
         telemetry.quarantined_nodes.clear()
         for reason in snapshot.quarantined.values():
@@ -101,6 +101,11 @@ class Service:
     def _data_age(self) -> float | None:
         newest = float(self.adviser.snapshot.sampled_at.max(initial=-np.inf))
         return max(self.clock() - newest, 0.0) if np.isfinite(newest) else None
+
+
+def _measured(snapshot: Snapshot) -> Bools:
+    """What is known of each node and resource; some sources tell no mean, others nothing else."""
+    return np.isfinite(snapshot.statistics.mean) | np.isfinite(snapshot.statistics.latest)
 
 
 def _grown(now: int, before: int) -> int:

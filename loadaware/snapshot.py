@@ -5,14 +5,15 @@ reference; readers never wait. `Nodes` is the view that filters and scorers get:
 column by column, with what happened since the snapshot (pods bound, booked, gone) already counted in.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from collectors.manifests import Shape
+from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
 from loadaware.window import Ints, Statistics
 
@@ -21,16 +22,37 @@ Statistic = Literal["mean", "deviation", "latest", "maximum"]
 
 @dataclass(frozen=True, eq=False)
 class PlacedPods:
-    """Pods bound to nodes, as columns: the node's row, the shape's number, when it was bound (-inf: long ago)."""
+    """Pods bound to nodes, as columns: the node's row, the shape's number, when it was bound (-inf: long ago), and
+    what was measured of it (pod, resource), NaN if nothing was.
+    """
 
     rows: Ints
     shapes: Ints
     bound_at: Floats
+    usage: Floats | None = None
 
     @classmethod
     def none(cls) -> "PlacedPods":
         """No pods."""
         return cls(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Applications:
+    """Which nodes the pods of each application are on: `rows[starts[i]:starts[i + 1]]` are those of `names[i]`."""
+
+    names: tuple[str, ...] = ()
+    starts: Ints = field(default_factory=lambda: np.zeros(1, np.intp))
+    rows: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
+
+    def rows_of(self, name: str) -> Ints:
+        """The row of each pod of that application."""
+        number = self._index.get(name)
+        return self.rows[:0] if number is None else self.rows[self.starts[number] : self.starts[number + 1]]
+
+    @cached_property
+    def _index(self) -> Mapping[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +87,15 @@ class Snapshot:
     exempt_namespaces: frozenset[str] = frozenset()
     pods_known: bool = True
     """Whether pods can be watched at all."""
+    terminating_pods: Floats | None = None
+    """Pods being deleted, per node."""
+    nominated_pods: Floats | None = None
+    """Pending pods that preemption has promised the node, per node."""
+    high_priority_from: int = 9000
+    """The least priority that counts as high."""
+    high_priority_usage: Floats | None = None
+    """Measured usage of the node's high-priority pods (node, resource)."""
+    applications: Applications = field(default_factory=Applications)
     generation: int = 0
 
     def __post_init__(self) -> None:
@@ -85,6 +116,30 @@ class Snapshot:
     def resource_index(self) -> Mapping[str, int]:
         """Column of each resource name."""
         return {name: column for column, name in enumerate(self.resources)}
+
+    def label_column(self, label: str) -> npt.NDArray[np.str_]:
+        """A label's value on every node, "" where it has none. Made once."""
+        column = self._label_columns.get(label)
+        if column is None:
+            column = np.array([labels.get(label, "") for labels in self.labels], dtype=np.str_)
+            self._label_columns[label] = column
+        return column
+
+    def label_numbers(self, label: str) -> Floats:
+        """A label's value on every node as a number, NaN where it is none. Made once."""
+        numbers = self._label_numbers.get(label)
+        if numbers is None:
+            numbers = np.array([_number(value) for value in self.label_column(label).tolist()], dtype=np.float64)
+            self._label_numbers[label] = numbers
+        return numbers
+
+    @cached_property
+    def _label_columns(self) -> dict[str, npt.NDArray[np.str_]]:
+        return {}
+
+    @cached_property
+    def _label_numbers(self) -> dict[str, Floats]:
+        return {}
 
     @classmethod
     def empty(cls, resources: tuple[str, ...] = ("cpu", "memory")) -> "Snapshot":
@@ -118,6 +173,8 @@ class Nodes:
     limits_now: Floats
     pods_now: Floats
     in_flight_usage: Floats | None = None
+    bindings: Callable[[float], Floats] | None = None
+    """Pods bound to (or booked on) every row within that many seconds."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -179,6 +236,40 @@ class Nodes:
         """Pods on the node now."""
         return self.pods_now[self.rows]
 
+    def bindings_within(self, seconds: float) -> Floats:
+        """How many pods were bound to the node within that many seconds."""
+        return np.zeros(len(self.rows)) if self.bindings is None else self.bindings(seconds)[self.rows]
+
+    def label_numbers(self, label: str) -> Floats:
+        """A label's value as a number, NaN where it is none."""
+        return self.snapshot.label_numbers(label)[self.rows]
+
+    def terminating_pods(self) -> Floats:
+        """Pods of the node that are being deleted."""
+        return self._count(self.snapshot.terminating_pods)
+
+    def nominated_pods(self) -> Floats:
+        """Pending pods that preemption has promised the node."""
+        return self._count(self.snapshot.nominated_pods)
+
+    def is_high_priority(self, pod: Pod) -> bool:
+        """Whether a pod counts as one of high priority."""
+        return pod.priority >= self.snapshot.high_priority_from
+
+    def high_priority_usage(self, resource: str) -> Floats:
+        """Measured usage of the node's high-priority pods; NaN if pods are not measured."""
+        usage = self.snapshot.high_priority_usage
+        return self._nothing() if usage is None else self._column(usage, resource)
+
+    def rows_of_applications(self, names: Iterable[str]) -> tuple[Ints, Floats]:
+        """The rows (of the snapshot) that pods of these applications are on, and how many on each."""
+        found = [self.snapshot.applications.rows_of(name) for name in names]
+        rows, counts = np.unique(np.concatenate([*found, np.zeros(0, np.intp)]), return_counts=True)
+        return rows, counts.astype(np.float64)
+
+    def _count(self, values: Floats | None) -> Floats:
+        return np.zeros(len(self.rows)) if values is None else values[self.rows]
+
     def _statistics(self, window_seconds: float | None) -> Statistics | None:
         if window_seconds is None or window_seconds == self.snapshot.window_seconds:
             return self.snapshot.statistics
@@ -190,3 +281,11 @@ class Nodes:
 
     def _nothing(self) -> Floats:
         return np.full(len(self.rows), np.nan)
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return np.nan
+    return value if np.isfinite(value) else np.nan

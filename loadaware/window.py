@@ -7,7 +7,7 @@ Two kinds of memory, both of fixed size per node:
 
 so that with R resources and L longer windows nothing ever grows with time and a row costs, to the byte,
 
-    8 * (S * (R + 1) + 1 + L * (60 * (4 * R + 1) + R))          14,480 for R = 2, S = 61, L = 3
+    8 * (S * (R + 1) + 1 + L * (60 * (4 * R + 1) + R))          10,144 for R = 2, S = 61, L = 2
 
 Rows grow by doubling, so there may be twice as many as nodes. Timestamps are the source's own, irregular, one per
 node; a timestamp that does not advance adds nothing. NaN is not measured: it is left out of every statistic, never
@@ -116,10 +116,18 @@ class Window:
             buckets.append(rows, usage, times)
         return fresh
 
-    def statistics(self, rows: Ints, percentiles: tuple[float, ...] = ()) -> Statistics:
-        """Statistics of (newest - length, newest] for each row."""
+    def statistics_of(self, length_seconds: float, rows: Ints) -> Statistics:
+        """Statistics of a window of that length: from the samples if they reach so far, else from its buckets."""
+        if length_seconds <= self.length_seconds:
+            return self.statistics(rows, length_seconds=length_seconds)
+        return self._buckets[length_seconds].statistics(rows)
+
+    def statistics(
+        self, rows: Ints, percentiles: tuple[float, ...] = (), length_seconds: float | None = None
+    ) -> Statistics:
+        """Statistics of (newest - length, newest] for each row; the main window's length if none is given."""
         times = self._times[rows]
-        inside = self._inside(times)
+        inside = self._inside(times, length_seconds)
         values = np.where(inside[:, None, :], self._values[rows], np.nan)
         measured = ~np.isnan(values)
         count = measured.sum(axis=2)
@@ -136,13 +144,10 @@ class Window:
             percentiles=_percentiles(values, count, percentiles),
         )
 
-    def longer_statistics(self, length_seconds: float, rows: Ints) -> Statistics:
-        """Statistics of one of the longer windows, to the width of a bucket."""
-        return self._buckets[length_seconds].statistics(rows)
-
-    def _inside(self, times: Floats) -> Bools:
+    def _inside(self, times: Floats, length_seconds: float | None = None) -> Bools:
         newest = times.max(axis=1, initial=-np.inf, keepdims=True)
-        inside: Bools = (times > newest - self.length_seconds) & np.isfinite(times)
+        length = self.length_seconds if length_seconds is None else length_seconds
+        inside: Bools = (times > newest - length) & np.isfinite(times)
         return inside
 
 

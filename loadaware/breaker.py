@@ -1,0 +1,69 @@
+"""A breaker around plugins: one that raises, answers nonsense or overruns its time is skipped, and scheduling goes on.
+
+After `FAILURES` failures in a row a plugin is switched off for `OFF_SECONDS`; then it is tried again. A skipped scorer
+has no say and its weight does not count; a skipped filter rejects nobody. Each failure is counted and named.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+T = TypeVar("T")
+
+FAILURES = 3
+OFF_SECONDS = 60.0
+
+
+@dataclass
+class _State:
+    failures_in_a_row: int = 0
+    off_until: float = float("-inf")
+    reason: str = ""
+
+
+@dataclass
+class Breaker:
+    """State per plugin, by the name under which a profile has it. `stopwatch` gives seconds that only go up."""
+
+    clock: Callable[[], float]
+    stopwatch: Callable[[], float]
+    budget_seconds: float = 0.05
+    failures: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By plugin and kind: raised, nonsense, overran."""
+    _states: dict[str, _State] = field(default_factory=dict)
+
+    def run(self, name: str, call: Callable[[], T], check: Callable[[T], str]) -> tuple[T | None, str]:
+        """The call's value and nothing, or None and why it is skipped. `check` says what is wrong with a value."""
+        state = self._states.setdefault(name, _State())
+        if self.clock() < state.off_until:
+            return None, f"switched off after repeated failures: {state.reason}"
+        started = self.stopwatch()
+        try:
+            value = call()
+        except Exception as error:  # noqa: BLE001 - others' code may fail in any way; it must not take us down
+            return None, self._failed(name, state, "raised", f"{type(error).__name__}: {error}")
+        problem = check(value)
+        if problem:
+            return None, self._failed(name, state, "nonsense", problem)
+        took = self.stopwatch() - started
+        if took > self.budget_seconds:
+            # Late is not wrong: the answer is there, so it is used; but repeated lateness switches it off.
+            self._failed(name, state, "overran", f"took {took * 1000:.0f} ms of {self.budget_seconds * 1000:.0f}")
+        else:
+            state.failures_in_a_row = 0
+        return value, ""
+
+    def switched_off(self) -> dict[str, str]:
+        """Plugins that are off now, and why."""
+        now = self.clock()
+        return {name: state.reason for name, state in self._states.items() if now < state.off_until}
+
+    def _failed(self, name: str, state: _State, kind: str, reason: str) -> str:
+        self.failures[name, kind] += 1
+        state.failures_in_a_row += 1
+        state.reason = reason
+        if state.failures_in_a_row >= FAILURES:
+            state.failures_in_a_row = 0
+            state.off_until = self.clock() + OFF_SECONDS
+        return reason

@@ -1,0 +1,103 @@
+"""May we do what we must? Asked verb by verb with SelfSubjectAccessReview; the fix is the very rule that is missing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from collectors.errors import CollectorError, SourceRefusedError
+from collectors.kubernetes_api import KubernetesApi
+from loadaware.doctor.finding import Finding, fail, ok, warn
+
+REVIEW_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+@dataclass(frozen=True)
+class Need:
+    """Verbs on a resource, and what is lost without them."""
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    without: str
+    vital: bool = False
+    """Whether nothing works without it."""
+
+    @property
+    def name(self) -> str:
+        """As kubectl writes it."""
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+    def rule(self, verbs: list[str]) -> str:
+        """The rule of a ClusterRole that allows these verbs."""
+        return f'- {{apiGroups: ["{self.group}"], resources: [{self.resource}], verbs: [{", ".join(verbs)}]}}'
+
+
+CLUSTER = (
+    Need("", "nodes", ("get", "list", "watch"), "nothing is known of any node", vital=True),
+    Need("", "pods", ("get", "list", "watch"), "pods that are placed but not yet measured are not counted"),
+    Need("", "namespaces", ("get", "list", "watch"), "namespaces cannot opt out by annotation"),
+)
+METRICS = (
+    Need("metrics.k8s.io", "nodes", ("get", "list"), "no node is measured", vital=True),
+    Need("metrics.k8s.io", "pods", ("get", "list"), "no pod is measured"),
+)
+
+
+class _Attributes(msgspec.Struct):
+    group: str
+    resource: str
+    verb: str
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    resource_attributes: _Attributes
+
+
+class _Review(msgspec.Struct, rename="camel"):
+    spec: _Spec
+    api_version: str = "authorization.k8s.io/v1"
+    kind: str = "SelfSubjectAccessReview"
+
+
+class _Status(msgspec.Struct):
+    allowed: bool
+
+
+class _Reviewed(msgspec.Struct):
+    status: _Status
+
+
+def check_access(api: KubernetesApi, needs: tuple[Need, ...]) -> Iterator[Finding]:
+    """A finding per resource. If we cannot even ask, one that says so."""
+    for need in needs:
+        try:
+            missing = [verb for verb in need.verbs if not _allowed(api, need, verb)]
+        except (CollectorError, msgspec.DecodeError) as error:
+            yield _unasked(error)
+            return
+        yield _judged(need, missing)
+
+
+def _allowed(api: KubernetesApi, need: Need, verb: str) -> bool:
+    review = _Review(_Spec(_Attributes(need.group, need.resource, verb)))
+    answer = api.post(REVIEW_PATH, msgspec.json.encode(review))
+    return msgspec.json.decode(answer, type=_Reviewed).status.allowed
+
+
+def _judged(need: Need, missing: list[str]) -> Finding:
+    what = f"access to {need.name}"
+    if not missing:
+        return ok(what, f"{', '.join(need.verbs)} are allowed")
+    judge = fail if need.vital and missing != ["get"] else warn
+    lost = "" if missing == ["get"] else f": {need.without}"
+    verbs = ", ".join(missing)
+    return judge(what, f"{verbs} not allowed{lost}", f"add this rule to the ClusterRole: {need.rule(missing)}")
+
+
+def _unasked(error: Exception) -> Finding:
+    detail = str(error) if isinstance(error, SourceRefusedError) else f"cannot be asked about: {error}"
+    fix = (
+        "try `kubectl auth can-i list nodes` with the same credentials; the rules needed are in the chart's ClusterRole"
+    )
+    return warn("access", detail, fix)

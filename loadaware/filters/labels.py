@@ -1,0 +1,107 @@
+"""Rules on a node's labels: present, equal, or an expression. No eviction would help, so they are unresolvable."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import msgspec
+import numpy as np
+
+from collectors.manifests import Pod
+from loadaware.filters.filter import Filter
+from loadaware.snapshot import Nodes
+from loadaware.window import Bools
+
+
+class LabelPresent(Filter, frozen=True, kw_only=True):
+    """Reject nodes without a label (or, with `absent`, nodes that have it)."""
+
+    unresolvable: ClassVar[bool] = True
+    label: str
+    absent: bool = False
+
+    def rejects(self, nodes: Nodes, pod: Pod) -> Bools:
+        """See the class."""
+        return np.array([(self.label in labels) == self.absent for labels in nodes.labels], dtype=np.bool_)
+
+    def reasons(self, nodes: Nodes, pod: Pod) -> list[str]:
+        """Names the label."""
+        return [f"node has {'the' if self.absent else 'no'} label {self.label}"] * len(nodes)
+
+
+class LabelEquals(Filter, frozen=True, kw_only=True):
+    """Reject nodes whose label does not have that value."""
+
+    unresolvable: ClassVar[bool] = True
+    label: str
+    value: str
+
+    def rejects(self, nodes: Nodes, pod: Pod) -> Bools:
+        """See the class."""
+        return np.array([labels.get(self.label) != self.value for labels in nodes.labels], dtype=np.bool_)
+
+    def reasons(self, nodes: Nodes, pod: Pod) -> list[str]:
+        """Names the label, what it is and what it should be."""
+        return [self._reason(labels.get(self.label)) for labels in nodes.labels]
+
+    def _reason(self, found: str | None) -> str:
+        if found is None:
+            return f"node has no label {self.label}; it should be {self.value!r}"
+        return f"node's label {self.label} is {found!r}, not {self.value!r}"
+
+
+class Requirement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of a label expression, as in a node selector."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    values: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.operator in ("In", "NotIn") and not self.values:
+            raise ValueError(f"operator {self.operator} needs values")
+        if self.operator in ("Exists", "DoesNotExist") and self.values:
+            raise ValueError(f"operator {self.operator} takes no values")
+        if self.operator in ("Gt", "Lt") and not (len(self.values) == 1 and _number(self.values[0]) is not None):
+            raise ValueError(f"operator {self.operator} needs one whole number")
+
+    def holds(self, value: str | None) -> bool:
+        """Whether a node with this value (None: no such label) meets it. As Kubernetes decides it."""
+        if self.operator in ("Exists", "DoesNotExist"):
+            return (value is not None) == (self.operator == "Exists")
+        if self.operator == "NotIn":
+            return value is None or value not in self.values
+        if self.operator == "In":
+            return value in self.values
+        number, bound = _number(value), _number(self.values[0])
+        if number is None or bound is None:
+            return False
+        return number > bound if self.operator == "Gt" else number < bound
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.key, self.operator, ",".join(self.values)) if part)
+
+
+class LabelExpression(Filter, frozen=True, kw_only=True):
+    """Reject nodes that do not meet every requirement of a label expression."""
+
+    unresolvable: ClassVar[bool] = True
+    match_expressions: tuple[Requirement, ...]
+
+    def rejects(self, nodes: Nodes, pod: Pod) -> Bools:
+        """See the class."""
+        met = [all(r.holds(labels.get(r.key)) for r in self.match_expressions) for labels in nodes.labels]
+        return ~np.array(met, dtype=np.bool_)
+
+    def reasons(self, nodes: Nodes, pod: Pod) -> list[str]:
+        """Names the first requirement that is not met."""
+        return [f"node's labels do not meet: {self._broken(labels)}" for labels in nodes.labels]
+
+    def _broken(self, labels: Mapping[str, str]) -> Requirement:
+        return next(r for r in self.match_expressions if not r.holds(labels.get(r.key)))
+
+
+def _number(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None

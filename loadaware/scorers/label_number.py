@@ -1,0 +1,30 @@
+"""A number in a node's label becomes the score."""
+
+from typing import Literal
+
+from collectors.manifests import Pod
+from collectors.reading import Floats
+from loadaware.scorers.normalize import stretched
+from loadaware.scorers.scorer import Scorer
+from loadaware.snapshot import Nodes
+
+
+class LabelNumber(Scorer, frozen=True, kw_only=True):
+    """Prefer nodes by a number in a label (`priority: "20"`), the highest or the lowest first.
+
+        score = 100 * (number - lowest) / (highest - lowest) over the nodes asked, turned round for `Lowest`
+
+    A node without the label, or with one that is no number, is not scored: it gets the median of the others.
+    """
+
+    label: str
+    prefer: Literal["Highest", "Lowest"] = "Highest"
+
+    def score(self, nodes: Nodes, pod: Pod) -> Floats:
+        """See the class."""
+        numbers = nodes.label_numbers(self.label)
+        return stretched(numbers if self.prefer == "Highest" else -numbers)
+
+    def raw(self, nodes: Nodes, pod: Pod) -> Floats:
+        """The number itself."""
+        return nodes.label_numbers(self.label)

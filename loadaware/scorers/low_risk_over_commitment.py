@@ -1,0 +1,86 @@
+"""Trimaran's LowRiskOverCommitment: prefer nodes where promised limits are unlikely to be called in."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy as np
+from msgspec import Meta, field
+
+from collectors.manifests import Pod
+from collectors.reading import CPU, MEMORY, Floats
+from loadaware.scorers.beta import beta_cdf
+from loadaware.scorers.scorer import Scorer, round_half_away
+from loadaware.snapshot import Nodes
+
+MOST_VARIANCE = 0.99
+"""Of mu (1 - mu), the largest variance a share of the node can have."""
+
+Weight = Annotated[float, Meta(ge=0, le=1)]
+
+
+class LowRiskOverCommitment(Scorer, frozen=True, kw_only=True):
+    """Prefer nodes where limits above the capacity, and load above the requests, are unlikely.
+
+    R, L = sums of requests and limits with the pod (R capped at C); R-, L- = without it; C = allocatable
+    risk limit = (L - C) / (L - R) if L > C else 0
+    P = probability that the load stays below R- / C, if it is Beta with the node's mean and deviation
+    risk = clamp01(w * risk limit + (1 - w) * (1 - P)), the worse of CPU and memory
+    score = 100 * (1 - risk);  a pod that declares nothing: 0 on every node
+    """
+
+    smoothing_window_size: Annotated[int, Meta(ge=1)] = 5
+    risk_limit_weights: Mapping[str, Weight] = field(default_factory=lambda: {CPU: 0.5, MEMORY: 0.5})
+
+    def score(self, nodes: Nodes, pod: Pod) -> Floats:
+        """See the class."""
+        measured = ~(np.isnan(nodes.mean_or_latest(CPU)) & np.isnan(nodes.mean_or_latest(MEMORY)))
+        if not any(amount > 0 for _, amount in (*pod.shape.requests, *pod.shape.limits)):
+            return np.where(measured, 0.0, np.nan)
+        risk = np.maximum(self.risk(nodes, pod, CPU), self.risk(nodes, pod, MEMORY))
+        return np.where(measured, 100.0 * (1.0 - risk), np.nan)
+
+    def raw(self, nodes: Nodes, pod: Pod) -> Floats:
+        """The integer that Trimaran gives."""
+        return round_half_away(self.score(nodes, pod))
+
+    def risk(self, nodes: Nodes, pod: Pod, resource: str) -> Floats:
+        """The risk of one resource in [0, 1]; a resource without metrics has no load risk."""
+        capacity = nodes.allocatable(resource)
+        request = pod.shape.request(resource)
+        limit = max(pod.shape.limit(resource), request)
+        requests_before = np.minimum(nodes.requested(resource), capacity)
+        limits_before = nodes.limits(resource)
+        requests = np.minimum(nodes.requested(resource) + request, capacity)
+        risk_limit = _risk_limit(requests, limits_before + limit, capacity)
+        weight = self.risk_limit_weights.get(resource, 0.5)
+        load_risk = self._load_risk(nodes, resource, requests_before / capacity, limits_before / capacity)
+        risk = np.clip(weight * risk_limit + (1.0 - weight) * load_risk, 0.0, 1.0)
+        return np.where(np.isnan(risk), 0.0, risk)
+
+    def _load_risk(self, nodes: Nodes, resource: str, requested: Floats, limited: Floats) -> Floats:
+        capacity = nodes.allocatable(resource)
+        mean = np.clip(nodes.mean_or_latest(resource) / capacity, 0.0, 1.0)
+        deviation = np.clip(np.nan_to_num(nodes.usage("deviation", resource)) / capacity, 0.0, 1.0)
+        smoothed = deviation * np.sqrt(self.smoothing_window_size)
+        sigma = np.minimum(smoothed, np.sqrt(mean * (1.0 - mean) * MOST_VARIANCE))
+        probability = _stays_below(requested, mean, sigma)
+        bounded = _stays_below(limited, mean, sigma)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            within = np.where(bounded > 0, np.clip(probability / bounded, 0.0, 1.0), probability)
+        within = np.where(limited <= 0, 1.0, within)
+        probability = np.where((limited < 1.0) & (requested <= limited), within, probability)
+        return np.where(np.isnan(mean), 0.0, 1.0 - probability)
+
+
+def _risk_limit(requests: Floats, limits: Floats, capacity: Floats) -> Floats:
+    over = limits > capacity
+    return np.divide(limits - capacity, limits - requests, out=np.zeros(len(limits)), where=over & (limits > requests))
+
+
+def _stays_below(threshold: Floats, mean: Floats, sigma: Floats) -> Floats:
+    """P(load <= threshold): Beta by its moments; certain where nothing varies."""
+    certain = np.where(mean <= threshold, 1.0, 0.0)
+    varies = (sigma > 0) & (mean > 0) & (mean < 1)
+    spread = np.divide(mean * (1.0 - mean), sigma**2, out=np.full(len(mean), 2.0), where=varies) - 1.0
+    probability = beta_cdf(np.clip(threshold, 0.0, 1.0), mean * spread, (1.0 - mean) * spread)
+    return np.where(mean <= 0, 1.0, np.where(varies, probability, certain))

@@ -1,0 +1,37 @@
+"""Telemetry Aware Scheduling's scheduleonmetric: rank nodes by any named metric."""
+
+from typing import Literal
+
+import numpy as np
+
+from collectors.manifests import Pod
+from collectors.reading import Floats
+from loadaware.scorers.normalize import ranks
+from loadaware.scorers.scorer import Scorer
+from loadaware.snapshot import Nodes
+
+
+class MetricRank(Scorer, frozen=True, kw_only=True):
+    """Prefer nodes by a metric's latest value: `LessThan` the lowest first, `GreaterThan` the highest.
+
+        score = 100 * (1 - rank / (nodes measured - 1)), rank 0 for the best; equal values share a rank
+
+    The peer answers 10 - rank, which is below zero from the 12th node on; `raw` shows that number.
+    """
+
+    metric: str
+    operator: Literal["LessThan", "GreaterThan"] = "LessThan"
+
+    def score(self, nodes: Nodes, pod: Pod) -> Floats:
+        """See the class."""
+        places = self._places(nodes)
+        last = max(int((~np.isnan(places)).sum()) - 1, 1)
+        return 100.0 * (1.0 - places / last)
+
+    def raw(self, nodes: Nodes, pod: Pod) -> Floats:
+        """The peer's own number."""
+        return 10.0 - self._places(nodes)
+
+    def _places(self, nodes: Nodes) -> Floats:
+        values = nodes.usage("latest", self.metric)
+        return ranks(-values if self.operator == "LessThan" else values)

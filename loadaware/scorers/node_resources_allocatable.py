@@ -1,0 +1,42 @@
+"""scheduler-plugins' NodeResourcesAllocatable: prefer small nodes, or large ones."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import numpy as np
+from msgspec import Meta, field
+
+from collectors.manifests import Pod
+from collectors.reading import CPU, MEMORY, Floats
+from loadaware.scorers.normalize import stretched
+from loadaware.scorers.scorer import Scorer
+from loadaware.snapshot import Nodes
+
+Weight = Annotated[float, Meta(gt=0)]
+
+
+class NodeResourcesAllocatable(Scorer, frozen=True, kw_only=True):
+    """Prefer nodes with the least (or most) allocatable resources.
+
+        size = sum(weight * allocatable) / sum(weight)          CPU in millicores, the rest in base units
+        score = 100 * (size - smallest) / (largest - smallest) over the nodes asked, turned round for `Least`
+
+    The default weights make a core worth a GiB.
+    """
+
+    mode: Literal["Least", "Most"] = "Least"
+    resources: Mapping[str, Weight] = field(default_factory=lambda: {CPU: float(1 << 20), MEMORY: 1.0})
+
+    def score(self, nodes: Nodes, pod: Pod) -> Floats:
+        """See the class."""
+        return stretched(self._size(nodes), equal=0.0)
+
+    def raw(self, nodes: Nodes, pod: Pod) -> Floats:
+        """The peer's number before it normalizes: negative for `Least`."""
+        return np.trunc(self._size(nodes))
+
+    def _size(self, nodes: Nodes) -> Floats:
+        total = np.zeros(len(nodes))
+        for resource, weight in self.resources.items():
+            total += weight * nodes.allocatable(resource) * (1000.0 if resource == CPU else 1.0)
+        return total / sum(self.resources.values()) * (-1.0 if self.mode == "Least" else 1.0)

@@ -1,0 +1,88 @@
+"""Trimaran's Peaks: place a pod where the cluster's power consumption rises least."""
+
+from collections.abc import Mapping
+
+import msgspec
+import numpy as np
+
+from collectors.manifests import Pod, Shape
+from collectors.reading import CPU, Floats
+from loadaware.scorers.scorer import Scorer
+from loadaware.snapshot import Nodes
+
+EVERY_OTHER_NODE = "*"
+
+
+class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """power(x) = k0 + k1 * e^(k2 * x), x the CPU utilization in percent."""
+
+    k0: float
+    k1: float
+    k2: float
+
+
+class Peaks(Scorer, frozen=True, kw_only=True):
+    """Place where power rises least, by each node's power model.
+
+        U = 100 * (mean + in flight) / capacity          U' = U + 100 * request / capacity
+        rise = K1 * (e^(K2 * U') - e^(K2 * U))
+        score = 100 * (1 - (rise - least) / (most - least)) over the nodes asked;  U' > 100: 0
+
+    The peer gives an overloaded or unmeasured node its best score; `compatible` brings that back. A node without a
+    model takes that of "*"; without one it is not scored.
+    """
+
+    node_power_model: Mapping[str, PowerModel] = {}
+    compatible: bool = False
+
+    def score(self, nodes: Nodes, pod: Pod) -> Floats:
+        """See the class."""
+        if self.compatible:
+            return _normalized(self.raw(nodes, pod))
+        before, after = self._utilization(nodes, pod, nodes.in_flight(CPU))
+        overloaded = after > 100.0
+        rise = np.where(overloaded, np.nan, self._rise(nodes, before, after))
+        return np.where(overloaded, 0.0, _spread(rise))
+
+    def raw(self, nodes: Nodes, pod: Pod) -> Floats:
+        """The integer that the peer gives before it normalizes: the rise in units of 1e-15, cut to a whole number."""
+        before, after = self._utilization(nodes, pod, np.zeros(len(nodes)))
+        rise = self._rise(nodes, before, after)
+        whole = np.trunc(np.where(after > 100.0, 0.0, rise) * 1e15)
+        return np.where(np.isnan(before), np.nan, whole)
+
+    def demand(self, shape: Shape) -> Mapping[str, float]:
+        """What the containers request."""
+        return {CPU: sum(dict(container.requests).get(CPU, 0.0) for container in shape.containers)}
+
+    def _utilization(self, nodes: Nodes, pod: Pod, in_flight: Floats) -> tuple[Floats, Floats]:
+        capacity = nodes.capacity(CPU)
+        before = 100.0 * (nodes.mean_or_latest(CPU) + in_flight) / capacity
+        return before, before + 100.0 * self.demand(pod.shape)[CPU] / capacity
+
+    def _rise(self, nodes: Nodes, before: Floats, after: Floats) -> Floats:
+        default = self.node_power_model.get(EVERY_OTHER_NODE)
+        models = [self.node_power_model.get(name, default) for name in nodes.names]
+        k1 = np.array([np.nan if model is None else model.k1 for model in models])
+        k2 = np.array([np.nan if model is None else model.k2 for model in models])
+        return k1 * (np.exp(k2 * after) - np.exp(k2 * before))
+
+
+def _spread(rise: Floats) -> Floats:
+    """Least rise 100, most 0; all the same 100."""
+    least = np.fmin.reduce(rise, initial=np.inf)
+    most = np.fmax.reduce(rise, initial=-np.inf)
+    if not most > least:
+        return np.where(np.isnan(rise), np.nan, 100.0)
+    return 100.0 * (1.0 - (rise - least) / (most - least))
+
+
+def _normalized(raw: Floats) -> Floats:
+    """As the peer does: all zero unchanged, all equal 100, else 100 - the whole part of the share."""
+    measured = raw[~np.isnan(raw)]
+    if not measured.size or not measured.any():
+        return raw
+    least, most = measured.min(), measured.max()
+    if least == most:
+        return np.where(np.isnan(raw), np.nan, 100.0)
+    return 100.0 - np.trunc(100.0 * (raw - least) / (most - least))

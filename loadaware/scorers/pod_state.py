@@ -1,0 +1,23 @@
+"""scheduler-plugins' PodState: prefer nodes that are about to have room."""
+
+from collectors.manifests import Pod
+from collectors.reading import Floats
+from loadaware.scorers.normalize import stretched
+from loadaware.scorers.scorer import Scorer
+from loadaware.snapshot import Nodes
+
+
+class PodState(Scorer, frozen=True, kw_only=True):
+    """Prefer nodes with many terminating and few nominated pods.
+
+    state = terminating pods - pods nominated to the node
+    score = 100 * (state - lowest) / (highest - lowest) over the nodes asked;  all equal: 0
+    """
+
+    def score(self, nodes: Nodes, pod: Pod) -> Floats:
+        """See the class."""
+        return stretched(self.raw(nodes, pod), equal=0.0)
+
+    def raw(self, nodes: Nodes, pod: Pod) -> Floats:
+        """The peer's number before it normalizes."""
+        return nodes.terminating_pods() - nodes.nominated_pods()
