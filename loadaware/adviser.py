@@ -8,11 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collectors.manifests import Pod
+from loadaware.breaker import Breaker
 from loadaware.changes import Change, PodBound
 from loadaware.errors import UnknownProfileError
+from loadaware.filtering import Filtering, filter_nodes
 from loadaware.in_flight import InFlight, Rule
+from loadaware.ladder import Staleness
 from loadaware.observer import OPT_OUT_ANNOTATION
-from loadaware.ranking import Filtering, Profile, Question, Ranking, Staleness, filter_nodes, indifferent, rank
+from loadaware.profile import Profile
+from loadaware.question import Question
+from loadaware.ranking import Ranking, indifferent, rank
 from loadaware.snapshot import Snapshot
 
 MOST_TIED = 64
@@ -33,8 +38,14 @@ class AdviserSettings:
 class Adviser:
     """Filters and ranks."""
 
-    def __init__(self, settings: AdviserSettings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        settings: AdviserSettings,
+        clock: Callable[[], float],
+        stopwatch: Callable[[], float] | None = None,
+    ) -> None:
         self._clock = clock
+        self.breaker = Breaker(clock, stopwatch or clock)
         self.snapshot = Snapshot.empty()
         self._since_snapshot: list[Change] = []
         self.configure(settings)
@@ -86,9 +97,8 @@ class Adviser:
         if self.opted_out(pod) or not chosen.filters:
             answer = Filtering(chosen.name, tuple(names), {}, {})
         else:
-            question = Question(self.snapshot, self.in_flight, pod, names)
             with self.in_flight.without(pod.identity):
-                answer = filter_nodes(chosen, question, question.trust(self.settings.staleness, now))
+                answer = filter_nodes(chosen, self._question(pod, names, now), self.breaker)
         if book and len(answer.passed) == 1:
             self._book(pod, answer.passed)
         return answer
@@ -108,13 +118,15 @@ class Adviser:
         chosen = self.profile_for(pod, profile)
         if self.opted_out(pod):
             return indifferent(chosen, names)
-        question = Question(self.snapshot, self.in_flight, pod, names)
         with self.in_flight.without(pod.identity):
-            ranking = rank(chosen, question, self.settings.staleness, now, explain=explain)
+            ranking = rank(chosen, self._question(pod, names, now), self.breaker, explain=explain)
         if book:
             best = ranking.best()
             self._book(pod, [names[position] for position in best] if len(best) <= MOST_TIED else [])
         return ranking
+
+    def _question(self, pod: Pod, names: Sequence[str], now: float) -> Question:
+        return Question(self.snapshot, self.in_flight, pod, names, self.settings.staleness, now)
 
     def _book(self, pod: Pod, names: Sequence[str]) -> None:
         shares = [1.0 / len(names) for _ in names]

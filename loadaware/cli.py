@@ -125,7 +125,7 @@ def demo(port: int, nodes: int, load: float, speed: float, seed: int, duration: 
     """
     from loadaware.demonstration import run
 
-    run(port=port, nodes=nodes, load=load, speed=speed, seed=seed, duration_seconds=duration)
+    sys.exit(run(port=port, nodes=nodes, load=load, speed=speed, seed=seed, duration_seconds=duration))
 
 
 @cli.command()

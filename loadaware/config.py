@@ -135,6 +135,8 @@ class ProfileSection(Section, frozen=True, kw_only=True):
     max_score: int = 30
     """The best priority on the wire. 30 with extender weight 1 counts like an in-tree plugin of weight 3; 10 is the
     protocol's own range and leaves only 11 levels."""
+    combine: Literal["Weighted", "Mean", "Minimum"] = "Weighted"
+    """How the scorers' scores become one: by their weights, equally, or the worst alone."""
     least_passing: int = 3
     """How many of the least loaded nodes pass when load rules would reject every node."""
 

@@ -23,6 +23,7 @@ def explain_problem(message: str, value: Any, kind: type[Any]) -> tuple[str, str
     """Path, problem and hint for a ValidationError's message about `value`, converted to `kind`."""
     match = _MESSAGE.match(message)
     problem, path = (match.group(1), match.group(2) or "") if match else (message, "")
+    problem = f"wrong key: {problem}" if "` - at `key` in `$" in message else problem
     steps = _steps(path)
     whole = inspect.type_info(kind)
     here = _walk(whole, value, steps) or _walk(whole, value, steps[:-1])
@@ -44,18 +45,18 @@ def explain_problem(message: str, value: Any, kind: type[Any]) -> tuple[str, str
 
 def name_keys(message: str, value: Any, problem_of: Callable[[Any], str]) -> str:
     """The message with `[...]`, some value of a mapping, made the key: the one that fails with the others left out."""
-    match = _MESSAGE.match(message)
-    path = match.group(2) or "" if match else ""
-    if _SOME_VALUE not in path:
-        return message
-    steps = _steps(path.partition(_SOME_VALUE)[0])
-    mapping = value
-    for step in steps:
-        mapping = _child(mapping, step)
-    for key in mapping if isinstance(mapping, dict) else ():
-        if problem_of(_with(value, steps, {key: mapping[key]})) == message:
-            return name_keys(message.replace(_SOME_VALUE, f"[{key}]", 1), value, problem_of)
-    return message
+    named = message
+    while (match := _MESSAGE.match(named)) and _SOME_VALUE in (match.group(2) or ""):
+        steps = _steps(match.group(2).partition(_SOME_VALUE)[0])
+        mapping = value
+        for step in steps:
+            mapping = _child(mapping, step)
+        keys = mapping if isinstance(mapping, dict) else ()
+        wrong = [key for key in keys if problem_of(_with(value, steps, {key: mapping[key]})) == message]
+        if not wrong:
+            break
+        named = named.replace(_SOME_VALUE, f"[{wrong[0]}]", 1)
+    return named
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

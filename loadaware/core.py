@@ -10,8 +10,9 @@ from collectors.cluster import Event, NodeSeen
 from collectors.manifests import Pod
 from collectors.reading import Reading
 from loadaware.adviser import Adviser, AdviserSettings
+from loadaware.filtering import Filtering
 from loadaware.observer import Observer, ObserverSettings
-from loadaware.ranking import Filtering, Ranking
+from loadaware.ranking import Ranking
 from loadaware.snapshot import Snapshot
 
 

@@ -2,9 +2,10 @@
 
 from loadaware.adviser import AdviserSettings
 from loadaware.config import Config, ProfileSection, PrometheusSource
+from loadaware.ladder import Staleness
 from loadaware.observer import ObserverSettings
 from loadaware.plugins import make_filter, make_scorer
-from loadaware.ranking import NamedFilter, Profile, Staleness, WeightedScorer
+from loadaware.profile import NamedFilter, Profile, WeightedScorer
 
 
 def adviser_settings(config: Config, file: str = "<config>") -> AdviserSettings:
@@ -29,7 +30,7 @@ def make_profile(section: ProfileSection, file: str, path: str) -> Profile:
         NamedFilter(f.name, make_filter(f.name, f.args, file, f"{path}.filters[{n}]"))
         for n, f in enumerate(section.filters)
     )
-    return Profile(section.scheduler_name, scorers, filters, section.max_score, section.least_passing)
+    return Profile(section.scheduler_name, scorers, filters, section.max_score, section.least_passing, section.combine)
 
 
 def observer_settings(config: Config) -> ObserverSettings:

@@ -3,6 +3,7 @@
 The observer's messages arrive here (`take`); requests ask here. Nothing waits.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -33,6 +34,7 @@ class Service:
         self.status = Status()
         self._ready_at = clock() + readiness_grace_seconds
         self._measured = False
+        self._counted_failures: Counter[tuple[str, str]] = Counter()
 
     def take(self, message: Message) -> None:
         """A message of the observer, in its order."""
@@ -67,6 +69,7 @@ class Service:
             "dataAgeSeconds": age,
             "quarantined": dict(snapshot.quarantined),
             "podsKnown": snapshot.pods_known,
+            "switchedOff": self.adviser.breaker.switched_off(),
             "source": {
                 "readings": self.status.readings,
                 "failures": self.status.failures,
@@ -97,6 +100,10 @@ class Service:
         telemetry.quarantined_nodes.clear()
         for reason in snapshot.quarantined.values():
             telemetry.quarantined_nodes.labels(reason).inc()
+        failures = self.adviser.breaker.failures
+        for (plugin, kind), more in (failures - self._counted_failures).items():
+            telemetry.plugin_failures.labels(plugin, kind).inc(more)
+        self._counted_failures = failures.copy()
 
     def _data_age(self) -> float | None:
         newest = float(self.adviser.snapshot.sampled_at.max(initial=-np.inf))

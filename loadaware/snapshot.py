@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
-from loadaware.window import Ints, Statistics
+from loadaware.window import Bools, Ints, Statistics
 
 Statistic = Literal["mean", "deviation", "latest", "maximum"]
 
@@ -175,6 +175,8 @@ class Nodes:
     in_flight_usage: Floats | None = None
     bindings: Callable[[float], Floats] | None = None
     """Pods bound to (or booked on) every row within that many seconds."""
+    standing_in: Bools | None = None
+    """Where the requests of the bound pods stand in for usage, because nothing newer is known."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -206,7 +208,8 @@ class Nodes:
     def usage(self, statistic: Statistic, resource: str, window_seconds: float | None = None) -> Floats:
         """A statistic of the main window, or of the window of that length (all NaN if it is not kept)."""
         statistics = self._statistics(window_seconds)
-        return self._nothing() if statistics is None else self._column(getattr(statistics, statistic), resource)
+        column = self._nothing() if statistics is None else self._column(getattr(statistics, statistic), resource)
+        return self._stand_in(column, resource, steady=statistic == "deviation")
 
     def mean_or_latest(self, resource: str) -> Floats:
         """The mean, or the latest value where a source tells no mean."""
@@ -216,13 +219,15 @@ class Nodes:
     def percentile(self, percent: float, resource: str) -> Floats:
         """A percentile of the main window (all NaN if it is not kept)."""
         values = self.snapshot.statistics.percentiles.get(percent)
-        return self._nothing() if values is None else self._column(values, resource)
+        column = self._nothing() if values is None else self._column(values, resource)
+        return self._stand_in(column, resource)
 
     def in_flight(self, resource: str) -> Floats:
         """Expected usage of pods placed but not measured, by the scorer's own demand rule."""
         if self.in_flight_usage is None:
             return np.zeros(len(self.rows))
-        return self._column(self.in_flight_usage, resource)
+        column = self._column(self.in_flight_usage, resource)
+        return column if self.standing_in is None else np.where(self.standing_in, 0.0, column)
 
     def requested(self, resource: str) -> Floats:
         """Sum of the requests of the pods on the node now."""
@@ -274,6 +279,15 @@ class Nodes:
         if window_seconds is None or window_seconds == self.snapshot.window_seconds:
             return self.snapshot.statistics
         return self.snapshot.windows.get(window_seconds)
+
+    def _stand_in(self, column: Floats, resource: str, *, steady: bool = False) -> Floats:
+        """Requests in place of a measurement that is too old; they do not vary. A metric that no pod can request has
+        no stand-in.
+        """
+        if self.standing_in is None:
+            return column
+        requests = np.where(np.isnan(self.allocatable(resource)), np.nan, self.requested(resource))
+        return np.where(self.standing_in, requests * 0.0 if steady else requests, column)
 
     def _column(self, values: Floats, resource: str) -> Floats:
         column = self.snapshot.resource_index.get(resource)

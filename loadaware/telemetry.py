@@ -36,6 +36,10 @@ class Telemetry:
             "loadaware_relaxed_filters", "Filter answers where load rules would have rejected every node.",
             ("profile",), registry=registry,
         )  # fmt: skip
+        self.plugin_failures = Counter(
+            "loadaware_plugin_failures", "Failures of filters and scorers, by kind.", ("plugin", "kind"),
+            registry=registry,
+        )  # fmt: skip
         self.bookings = Gauge("loadaware_bookings", "Ranked pods not yet seen bound.", registry=registry)
         self.nodes = Gauge("loadaware_nodes", "Nodes known.", registry=registry)
         self.unmeasured_nodes = Gauge("loadaware_unmeasured_nodes", "Known nodes without CPU usage.", registry=registry)

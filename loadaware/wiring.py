@@ -39,7 +39,7 @@ NODES_FIRST_SECONDS = 30.0
 
 def make_service(config: Config, file: str = "<config>", clock: Callable[[], float] = time.time) -> Service:
     """What the server serves, without anything that brings news yet. Raises ConfigError."""
-    adviser = Adviser(adviser_settings(config, file), clock)
+    adviser = Adviser(adviser_settings(config, file), clock, time.perf_counter)
     telemetry = Telemetry(CollectorRegistry(), __version__)
     return Service(adviser, telemetry, clock, config.server.readiness_grace)
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from collectors.errors import CollectorError, SourceRefusedError
 from collectors.manifests import Node
-from collectors.prometheus.match_report import QueryReport
 from collectors.prometheus import Prometheus
-from collectors.prometheus.settings import PrometheusSettings
+from collectors.prometheus.match_report import QueryReport
 from collectors.prometheus.queries import Query
 from collectors.prometheus.query_plan import MANDATORY
+from collectors.prometheus.settings import PrometheusSettings
 from collectors.reading import CPU, NodeIdentity
 from loadaware.config import StalenessSection
 from loadaware.doctor.finding import Finding, fail, ok, some, warn

@@ -1,8 +1,8 @@
 """The ASGI app: filter, prioritize, health, metrics, nodes. A handler reads, asks, answers.
 
-It fails open. Whatever goes wrong after a pod and its nodes were read, a plugin of ours or of others, is logged and
-counted, and the answer is the one that changes nothing: every node passes, all nodes are equal. Anything but 200 from
-filter would keep the pod from being scheduled at all.
+It fails open. A plugin that fails is skipped by the core, which is logged and counted here. Whatever else goes wrong
+after a pod and its nodes were read is logged and counted, too, and the answer is the one that changes nothing: every
+node passes, all nodes are equal. Anything but 200 from filter would keep the pod from being scheduled at all.
 """
 
 import asyncio
@@ -47,6 +47,7 @@ class _Handlers:
     def __init__(self, service: Service, body_limit_bytes: int) -> None:
         self._service = service
         self._body_limit = body_limit_bytes
+        self._skipped: dict[tuple[str, str], dict[str, str]] = {}
         self._verbs: dict[str, tuple[_Handler, _Neutral]] = {
             "filter": (self._filter, protocol.encode_all_passing),
             "prioritize": (self._prioritize, protocol.encode_all_equal),
@@ -136,11 +137,13 @@ class _Handlers:
         if filtering.relaxed:
             telemetry.relaxed.labels(filtering.profile).inc()
         self._count("filter", filtering.profile, arguments)
+        self._note_skipped("filter", filtering.profile, filtering.skipped)
         return protocol.encode_filtering(filtering, arguments.whole_nodes)
 
     def _prioritize(self, arguments: protocol.Arguments, profile: str | None) -> bytes:
         ranking = self._service.adviser.rank(arguments.pod, arguments.names, profile)
         self._count("prioritize", ranking.profile, arguments)
+        self._note_skipped("prioritize", ranking.profile, ranking.skipped)
         return protocol.encode_priorities(ranking)
 
     def _count(self, verb: str, profile: str, arguments: protocol.Arguments) -> None:
@@ -149,6 +152,15 @@ class _Handlers:
         telemetry.nodes_asked.labels(verb).observe(len(arguments.names))
         for doubt in arguments.doubts:
             telemetry.errors.labels(verb, doubt.partition(":")[0]).inc()
+
+    def _note_skipped(self, verb: str, profile: str, skipped: dict[str, str]) -> None:
+        """Count answers without some plugin; log when it begins and what becomes of it, not each one."""
+        if skipped:
+            self._service.telemetry.errors.labels(verb, "skipped_plugin").inc()
+        if skipped != self._skipped.get((verb, profile), {}):
+            self._skipped[verb, profile] = skipped
+            without = "; ".join(f"{plugin}: {why}" for plugin, why in skipped.items())
+            logger.warning("%s of profile %s goes on without %s", verb, profile, without or "none of its plugins again")
 
     async def _readyz(self, request: Request) -> Response:
         ready, facts = self._service.readiness()

@@ -17,7 +17,8 @@ import msgspec
 from collectors.errors import QuantityError
 from collectors.manifests import Pod, PodManifest, Shape, pod_from
 from loadaware.errors import RequestError
-from loadaware.ranking import Filtering, Ranking
+from loadaware.filtering import Filtering
+from loadaware.ranking import Ranking
 
 _NOTHING = msgspec.Raw(b"null")
 

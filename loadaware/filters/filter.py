@@ -20,6 +20,10 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     unresolvable: ClassVar[bool] = False
     load_rule: ClassVar[bool] = False
 
+    def pre_filter(self, pod: Pod) -> str | None:
+        """Why the pod may go nowhere, whatever the node; None if it may."""
+        return None
+
     def rejects(self, nodes: Nodes, pod: Pod) -> Bools:
         """Whether each node is rejected. A node that was not measured passes."""
         raise NotImplementedError

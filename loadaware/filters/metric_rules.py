@@ -58,14 +58,19 @@ class MetricRules(Filter, frozen=True, kw_only=True):
         if self.default_policy and self.default_policy not in self.policies:
             raise ValueError(f"defaultPolicy names {self.default_policy!r}; there are: {', '.join(self.policies)}")
 
+    def pre_filter(self, pod: Pod) -> str | None:
+        """Whether the pod names a policy that nobody configured."""
+        name = self._named(pod)
+        if not name or name in self.policies:
+            return None
+        there = ", ".join(self.policies) or "none"
+        return f"the pod names the policy {name!r}, which is not configured; there are: {there}"
+
     def rejects(self, nodes: Nodes, pod: Pod) -> Bools:
         """See the class."""
-        name = self._named(pod)
-        if not name:
-            return np.zeros(len(nodes), dtype=np.bool_)
-        policy = self.policies.get(name)
+        policy = self.policies.get(self._named(pod))
         if policy is None:
-            return np.ones(len(nodes), dtype=np.bool_)
+            return np.zeros(len(nodes), dtype=np.bool_)
         broken = [rule.violated(nodes.usage("latest", rule.metric)) for rule in policy.rules]
         if not broken:
             return np.zeros(len(nodes), dtype=np.bool_)
@@ -74,10 +79,7 @@ class MetricRules(Filter, frozen=True, kw_only=True):
     def reasons(self, nodes: Nodes, pod: Pod) -> list[str]:
         """Names the policy and the rules that are violated, with the values."""
         name = self._named(pod)
-        policy = self.policies.get(name)
-        if policy is None:
-            there = ", ".join(self.policies) or "none"
-            return [f"the pod names the policy {name!r}, which is not configured; there are: {there}"] * len(nodes)
+        policy = self.policies[name]
         columns = [(rule, nodes.usage("latest", rule.metric)) for rule in policy.rules]
         broken = [(rule, values, rule.violated(values)) for rule, values in columns]
         return [

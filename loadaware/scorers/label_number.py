@@ -21,9 +21,13 @@ class LabelNumber(Scorer, frozen=True, kw_only=True):
     prefer: Literal["Highest", "Lowest"] = "Highest"
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
-        """See the class."""
+        """The number, or minus it."""
         numbers = nodes.label_numbers(self.label)
-        return stretched(numbers if self.prefer == "Highest" else -numbers)
+        return numbers if self.prefer == "Highest" else -numbers
+
+    def normalize(self, scores: Floats) -> Floats:
+        """Over the whole range."""
+        return stretched(scores)
 
     def raw(self, nodes: Nodes, pod: Pod) -> Floats:
         """The number itself."""

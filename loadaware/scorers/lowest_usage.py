@@ -26,8 +26,12 @@ class LowestUsage(Scorer, frozen=True, kw_only=True):
     count_in_flight: bool = True
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
-        """See the class."""
-        return stretched(-self._utilization(nodes))
+        """Minus the utilization."""
+        return -self._utilization(nodes)
+
+    def normalize(self, scores: Floats) -> Floats:
+        """Over the whole range."""
+        return stretched(scores)
 
     def raw(self, nodes: Nodes, pod: Pod) -> Floats:
         """As plain extenders answer: the lowest CPU in use, less this node's, plus one (in cores)."""

@@ -23,15 +23,16 @@ class MetricRank(Scorer, frozen=True, kw_only=True):
     operator: Literal["LessThan", "GreaterThan"] = "LessThan"
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
-        """See the class."""
-        places = self._places(nodes)
+        """The metric, or minus it."""
+        values = nodes.usage("latest", self.metric)
+        return -values if self.operator == "LessThan" else values
+
+    def normalize(self, scores: Floats) -> Floats:
+        """By rank."""
+        places = ranks(scores)
         last = max(int((~np.isnan(places)).sum()) - 1, 1)
         return 100.0 * (1.0 - places / last)
 
     def raw(self, nodes: Nodes, pod: Pod) -> Floats:
         """The peer's own number."""
-        return 10.0 - self._places(nodes)
-
-    def _places(self, nodes: Nodes) -> Floats:
-        values = nodes.usage("latest", self.metric)
-        return ranks(-values if self.operator == "LessThan" else values)
+        return 10.0 - ranks(self.score(nodes, pod))

@@ -32,9 +32,9 @@ class NetworkCost(Scorer, frozen=True, kw_only=True):
                      or what `links` says of the two zones or regions
         score = 100 * (highest cost - cost) / (highest - lowest) over the nodes asked;  all equal: 100
 
-    The annotation is a list of applications, `name` or `namespace/name`, separated by commas; a pod's
-    application is its label app.kubernetes.io/name, else app, else k8s-app. `latencyMetric` adds that node metric to the cost. A pod that names
-    nothing, or nothing that runs, leaves every node unscored.
+    The annotation is a list of applications, `name` or `namespace/name`, separated by commas; a pod's application is
+    its label app.kubernetes.io/name, else app, else k8s-app. `latencyMetric` adds that node metric to the cost. A pod
+    that names nothing, or nothing that runs, leaves every node unscored.
     """
 
     annotation: str = "loadaware.io/talks-to"
@@ -45,8 +45,12 @@ class NetworkCost(Scorer, frozen=True, kw_only=True):
     latency_metric: str = ""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
-        """See the class."""
-        return stretched(-self.raw(nodes, pod))
+        """Minus the cost."""
+        return -self.raw(nodes, pod)
+
+    def normalize(self, scores: Floats) -> Floats:
+        """Over the whole range."""
+        return stretched(scores)
 
     def raw(self, nodes: Nodes, pod: Pod) -> Floats:
         """The cost itself."""

@@ -28,8 +28,12 @@ class NodeResourcesAllocatable(Scorer, frozen=True, kw_only=True):
     resources: Mapping[str, Weight] = field(default_factory=lambda: {CPU: float(1 << 20), MEMORY: 1.0})
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
-        """See the class."""
-        return stretched(self._size(nodes), equal=0.0)
+        """The size, or minus it."""
+        return self._size(nodes)
+
+    def normalize(self, scores: Floats) -> Floats:
+        """Over the whole range."""
+        return stretched(scores, equal=0.0)
 
     def raw(self, nodes: Nodes, pod: Pod) -> Floats:
         """The peer's number before it normalizes: negative for `Least`."""

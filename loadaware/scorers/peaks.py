@@ -7,6 +7,7 @@ import numpy as np
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import CPU, Floats
+from loadaware.scorers.normalize import stretched
 from loadaware.scorers.scorer import Scorer
 from loadaware.snapshot import Nodes
 
@@ -36,13 +37,15 @@ class Peaks(Scorer, frozen=True, kw_only=True):
     compatible: bool = False
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
-        """See the class."""
+        """The rise in power; infinite on a node that would be overloaded."""
         if self.compatible:
-            return _normalized(self.raw(nodes, pod))
+            return self.raw(nodes, pod)
         before, after = self._utilization(nodes, pod, nodes.in_flight(CPU))
-        overloaded = after > 100.0
-        rise = np.where(overloaded, np.nan, self._rise(nodes, before, after))
-        return np.where(overloaded, 0.0, _spread(rise))
+        return np.where(after > 100.0, np.inf, self._rise(nodes, before, after))
+
+    def normalize(self, scores: Floats) -> Floats:
+        """The least rise 100, the most 0."""
+        return _as_the_peer(scores) if self.compatible else _spread(scores)
 
     def raw(self, nodes: Nodes, pod: Pod) -> Floats:
         """The integer that the peer gives before it normalizes: the rise in units of 1e-15, cut to a whole number."""
@@ -69,15 +72,12 @@ class Peaks(Scorer, frozen=True, kw_only=True):
 
 
 def _spread(rise: Floats) -> Floats:
-    """Least rise 100, most 0; all the same 100."""
-    least = np.fmin.reduce(rise, initial=np.inf)
-    most = np.fmax.reduce(rise, initial=-np.inf)
-    if not most > least:
-        return np.where(np.isnan(rise), np.nan, 100.0)
-    return 100.0 * (1.0 - (rise - least) / (most - least))
+    """Least rise 100, most 0; all the same 100; overloaded 0."""
+    overloaded = np.isposinf(rise)
+    return np.where(overloaded, 0.0, stretched(-np.where(overloaded, np.nan, rise)))
 
 
-def _normalized(raw: Floats) -> Floats:
+def _as_the_peer(raw: Floats) -> Floats:
     """As the peer does: all zero unchanged, all equal 100, else 100 - the whole part of the share."""
     measured = raw[~np.isnan(raw)]
     if not measured.size or not measured.any():

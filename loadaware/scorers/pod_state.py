@@ -15,9 +15,9 @@ class PodState(Scorer, frozen=True, kw_only=True):
     """
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
-        """See the class."""
-        return stretched(self.raw(nodes, pod), equal=0.0)
-
-    def raw(self, nodes: Nodes, pod: Pod) -> Floats:
-        """The peer's number before it normalizes."""
+        """The state: the peer's number before it normalizes."""
         return nodes.terminating_pods() - nodes.nominated_pods()
+
+    def normalize(self, scores: Floats) -> Floats:
+        """Over the whole range."""
+        return stretched(scores, equal=0.0)

@@ -1,6 +1,7 @@
 """What a scorer is: a frozen value with one pure method on arrays. No fetch, no log, no clock.
 
-A scorer's fields are its args: camelCase in YAML, checked by msgspec when a config is read. It may add
+A scorer's fields are its args: camelCase in YAML, checked by msgspec when a config is read. `score` looks at each node
+by itself, `normalize` brings the numbers of all nodes asked about into [0, 100]. It may add
 
     raw(nodes, pod)     the peer's own number (an integer, in the peer's base of percent), before ladder and combination
     demand(shape)       expected usage of a pod of that shape: declares the need for in-flight counting, and is the
@@ -23,8 +24,12 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     """Base of every scorer."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
-        """A score in [0, 100] per node, 100 best; NaN where the node was not measured."""
+        """How good each node is, by itself; NaN where it was not measured. In [0, 100] unless `normalize` says how."""
         raise NotImplementedError
+
+    def normalize(self, scores: Floats) -> Floats:
+        """Scores in [0, 100], 100 best, seen beside the other nodes asked about. As they are, unless overridden."""
+        return scores
 
     def raw(self, nodes: Nodes, pod: Pod) -> Floats:
         """The formula's own number; the score itself unless a peer's code gives another."""

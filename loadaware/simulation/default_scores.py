@@ -64,17 +64,24 @@ class DefaultScores:
     least_allocated: int = 1
     balanced_allocation: int = 1
     pod_topology_spread: int = 2
+    balance_by_change: bool = True
+    """As since release 1.36; False: BalancedAllocation is the balance with the pod alone, as before."""
 
     def total(self, placements: Placements, pod: int, nodes: Ints) -> Ints:
         """The sum for each of these nodes, 0..400. `nodes` are those that passed all filters, at least one."""
         before, allocatable = placements.requested[nodes], placements.allocatable[nodes]
         after = before + placements.requests[pod]
         total = self.least_allocated * least_allocated(after, allocatable)
-        total = total + self.balanced_allocation * balanced_allocation(before, after, allocatable)
+        total = total + self.balanced_allocation * self._balanced(before, after, allocatable)
         replicas = placements.replicas(pod)
         if replicas is None:
             return total
         return total + self.pod_topology_spread * pod_topology_spread(replicas, placements.zones, nodes)
+
+    def _balanced(self, before: Ints, after: Ints, allocatable: Ints) -> Ints:
+        if self.balance_by_change:
+            return balanced_allocation(before, after, allocatable)
+        return balance(after, allocatable)
 
 
 def best(totals: Ints, random: np.random.Generator) -> int:

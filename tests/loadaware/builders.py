@@ -9,7 +9,7 @@ from collectors.manifests import Node, Owner, Pod, Shape, shape_of
 from collectors.reading import CPU, MEMORY, Base, Measurements, Reading
 from loadaware.adviser import AdviserSettings
 from loadaware.filters.filter import Filter
-from loadaware.ranking import NamedFilter, Profile, WeightedScorer
+from loadaware.profile import NamedFilter, Profile, WeightedScorer
 from loadaware.scorers.scorer import Scorer
 from loadaware.snapshot import Nodes, Snapshot
 from loadaware.state import parse_state

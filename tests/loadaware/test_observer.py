@@ -525,7 +525,7 @@ def test_limits_count_the_larger_of_limit_and_request_of_each_pod() -> None:
 
 
 def test_several_windows_are_kept_at_once() -> None:
-    observer = observer_of("a", window_seconds=900.0, longer_windows_seconds=(300.0, 3600.0))
+    observer = observer_of("a", window_seconds=900.0, other_windows_seconds=(300.0, 3600.0))
     for n, cpu in enumerate((3.0, 1.0)):
         observer.feed(make_reading({"a": (cpu, GIB)}, NOW + 600.0 * n), NOW + 600.0 * n)
     snapshot = observer.snapshot(NOW + 600.0)

@@ -2,11 +2,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.manifests import Pod
-from loadaware.pods import BoundPod, PodTable
+from collectors.manifests import Pod, Shape
+from loadaware.pods import PodTable
 from tests.loadaware.builders import GIB, make_pod, make_shape
 
 RESOURCES = ("cpu", "memory")
+
+
+def held(table: PodTable, identity: str) -> tuple[int, Shape, float]:
+    pod = table.get(identity)
+    assert pod is not None
+    return pod.node_row, pod.shape, pod.bound_at
 
 
 def test_a_pod_is_held_with_its_node_its_shape_and_when_it_was_bound() -> None:
@@ -14,7 +20,7 @@ def test_a_pod_is_held_with_its_node_its_shape_and_when_it_was_bound() -> None:
     pod = make_pod("web-1", cpu=0.5)
     table.put(pod, 3, 120.0)
     assert pod.identity in table
-    assert table.get(pod.identity) == BoundPod(3, pod.shape, 120.0)
+    assert held(table, pod.identity) == (3, pod.shape, 120.0)
     assert list(table.identities()) == [pod.identity]
 
 
@@ -30,7 +36,7 @@ def test_putting_a_pod_again_replaces_it() -> None:
     table.put(make_pod("web-1", cpu=0.5), 3, 120.0)
     table.put(make_pod("web-1", cpu=0.75), 3, 120.0)
     assert len(table) == 1
-    assert table.get("uid-web-1") == BoundPod(3, make_shape(cpu=0.75), 120.0)
+    assert held(table, "uid-web-1") == (3, make_shape(cpu=0.75), 120.0)
 
 
 def test_replicas_share_one_shape() -> None:
@@ -45,10 +51,10 @@ def test_columns_tell_only_of_pods_that_are_held() -> None:
     for n in range(5):
         table.put(make_pod(f"web-{n}", cpu=0.5 + n), n, float(n))
     table.remove("uid-web-2")
-    nodes, shapes, bound_at = table.columns()
-    assert nodes.tolist() == [0, 1, 3, 4]
-    assert bound_at.tolist() == [0.0, 1.0, 3.0, 4.0]
-    assert [table.shapes[number].request("cpu") for number in shapes] == [0.5, 1.5, 3.5, 4.5]
+    columns = table.columns()
+    assert columns.nodes.tolist() == [0, 1, 3, 4]
+    assert columns.bound_at.tolist() == [0.0, 1.0, 3.0, 4.0]
+    assert [table.shapes[number].request("cpu") for number in columns.shapes] == [0.5, 1.5, 3.5, 4.5]
 
 
 def test_amounts_are_requests_and_the_larger_of_limit_and_request() -> None:
@@ -67,7 +73,7 @@ def test_slots_are_reused_so_churn_does_not_grow_the_table() -> None:
         table.put(make_pod(f"job-{n}"), 0, float(n))
         table.remove(f"uid-job-{n}")
     assert len(table) == 0
-    assert len(table._node) == 1024
+    assert len(table._free) == 1024
 
 
 def test_shapes_that_no_pod_has_any_more_are_forgotten() -> None:
@@ -80,11 +86,11 @@ def test_shapes_that_no_pod_has_any_more_are_forgotten() -> None:
     table.compact()
     assert len(table.shapes) == 30
     for n in range(0, 3000, 100):
-        assert table.get(f"uid-web-{n}") == BoundPod(0, make_shape(cpu=(n + 1) / 1000.0), float(n))
+        assert held(table, f"uid-web-{n}") == (0, make_shape(cpu=(n + 1) / 1000.0), float(n))
     table.put(make_pod("new", cpu=0.101), 0, 0.0)
     table.put(make_pod("newer", cpu=9.0), 0, 0.0)
     assert len(table.shapes) == 31
-    assert table.get("uid-newer") == BoundPod(0, make_shape(cpu=9.0), 0.0)
+    assert held(table, "uid-newer") == (0, make_shape(cpu=9.0), 0.0)
 
 
 def test_few_unused_shapes_are_kept_because_they_cost_less_than_moving() -> None:
@@ -109,9 +115,10 @@ def test_sums_per_node_equal_a_plain_count(told: list[tuple[bool, Pod, int]]) ->
             plain[pod.identity] = (row, pod.shape.request("cpu"))
         else:
             assert (table.remove(pod.identity) is None) == (plain.pop(pod.identity, None) is None)
-    nodes, shapes, _ = table.columns()
+    columns = table.columns()
     requests, _ = table.amounts(RESOURCES)
-    sums = np.bincount(nodes, requests[shapes, 0], minlength=4) if len(nodes) else np.zeros(4)
+    amounts = requests[columns.shapes, 0] if len(table) else np.zeros(0)
+    sums = np.bincount(columns.nodes, amounts, minlength=4)
     for row in range(4):
         np.testing.assert_allclose(sums[row], sum(cpu for r, cpu in plain.values() if r == row), atol=1e-12)
     assert len(table) == len(plain)

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -9,23 +10,15 @@ from hypothesis import strategies as st
 
 from collectors.manifests import Pod
 from collectors.reading import Floats
+from loadaware.breaker import Breaker
+from loadaware.filtering import Filtering, filter_nodes
 from loadaware.filters.filter import Filter
 from loadaware.filters.usage_threshold import UsageThreshold
 from loadaware.in_flight import InFlight
-from loadaware.ranking import (
-    NEUTRAL,
-    Filtering,
-    NamedFilter,
-    Profile,
-    Question,
-    Ranking,
-    Staleness,
-    WeightedScorer,
-    filter_nodes,
-    indifferent,
-    rank,
-    to_priorities,
-)
+from loadaware.ladder import Staleness
+from loadaware.profile import NamedFilter, Profile, WeightedScorer
+from loadaware.question import Question
+from loadaware.ranking import NEUTRAL, Ranking, indifferent, rank, to_priorities
 from loadaware.scorers.scorer import Scorer
 from loadaware.snapshot import Nodes, Snapshot
 from loadaware.window import Bools
@@ -66,6 +59,11 @@ class Tainted(Labelled, frozen=True, kw_only=True):
     unresolvable: ClassVar[bool] = False
 
 
+def calm_breaker() -> Breaker:
+    """A breaker under a clock that stands still."""
+    return Breaker(lambda: NOW, lambda: NOW)
+
+
 def profile_of(*weighted: tuple[str, float], filters: Sequence[Filter] = (), **settings: Any) -> Profile:
     scorers = tuple(WeightedScorer(metric, Named(metric=metric), weight) for metric, weight in weighted)
     return Profile("test", scorers, tuple(NamedFilter(type(f).__name__, f) for f in filters), **settings)
@@ -78,19 +76,19 @@ def scored(scores: Mapping[str, float | None], metric: str = "first") -> Snapsho
 
 def aged(snapshot: Snapshot, ages: Sequence[float]) -> Snapshot:
     """The same snapshot, its samples this old."""
-    return Snapshot(**{**vars(snapshot), "sampled_at": NOW - np.array(ages)})
+    return dataclasses.replace(snapshot, sampled_at=NOW - np.array(ages))
 
 
 def question(snapshot: Snapshot, names: Sequence[str] | None = None) -> Question:
     ledger = InFlight([])
     ledger.restart(snapshot)
-    return Question(snapshot, ledger, POD, snapshot.names if names is None else names)
+    return Question(snapshot, ledger, POD, snapshot.names if names is None else names, Staleness(), NOW)
 
 
 def rank_all(
     snapshot: Snapshot, names: Sequence[str] | None = None, profile: Profile | None = None, **more: bool
 ) -> Ranking:
-    return rank(profile or profile_of(("first", 1.0)), question(snapshot, names), Staleness(), NOW, **more)
+    return rank(profile or profile_of(("first", 1.0)), question(snapshot, names), calm_breaker(), **more)
 
 
 def by_name(ranking: Ranking) -> dict[str, float]:
@@ -230,8 +228,14 @@ def test_a_profile_without_scorers_is_neutral() -> None:
     assert rank_all(scored({"a": 10.0}), profile=Profile("none", ())).scores.tolist() == [NEUTRAL]
 
 
-def test_a_scorer_that_leaves_its_range_is_brought_back() -> None:
-    assert by_name(rank_all(scored({"a": 250.0, "b": -70.0}))) == {"a": 100.0, "b": 0.0}
+def test_a_scorer_that_leaves_its_range_has_no_say_and_is_named() -> None:
+    ranking = rank_all(scored({"a": 250.0, "b": -70.0}))
+    assert by_name(ranking) == {"a": NEUTRAL, "b": NEUTRAL}
+    assert ranking.skipped == {"first": "scores must be in [0, 100] or NaN"}
+
+
+def test_rounding_out_of_the_range_is_brought_back() -> None:
+    assert by_name(rank_all(scored({"a": 100.0 + 1e-9, "b": -1e-9}))) == {"a": 100.0, "b": 0.0}
 
 
 def test_raw_numbers_are_worked_out_only_when_asked_for() -> None:
@@ -295,7 +299,7 @@ def used(**cpu: float) -> dict[str, dict[str, Any]]:
 
 
 def filtered(snapshot: Snapshot, *filters: Filter, names: Sequence[str] | None = None, least: int = 3) -> Filtering:
-    return filter_nodes(profile_of(filters=filters, least_passing=least), question(snapshot, names))
+    return filter_nodes(profile_of(filters=filters, least_passing=least), question(snapshot, names), calm_breaker())
 
 
 def test_busy_nodes_fail_with_a_reason_and_the_others_pass_in_the_order_asked() -> None:

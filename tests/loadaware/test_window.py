@@ -116,12 +116,22 @@ def test_long_windows_are_those_of_pandas_over_the_buckets_they_cover(history: H
     model = play(window, history)
     assert window.longer_seconds == (length, 1e6)
     for seconds, bucket in ((length, width), (1e6, 1e6 / BUCKETS)):
-        statistics = window.longer_statistics(seconds, rows_of(0, 1, 2))
+        statistics = window.statistics_of(seconds, rows_of(0, 1, 2))
         for row in range(ROWS):
             frame = model.frame(row)
             numbers = np.floor(frame.index.to_numpy(dtype=np.float64) / bucket)
             covered = frame[numbers > numbers.max(initial=-np.inf) - BUCKETS]
             expect(statistics, row, covered, slack=1e-2)
+
+
+@given(histories, st.sampled_from([1.0, 30.0, 100.0]))
+def test_shorter_windows_are_those_of_pandas_over_fewer_samples(history: History, length: float) -> None:
+    window = Window(RESOURCES, length_seconds=100.0, samples=500)
+    model = play(window, history)
+    statistics = window.statistics_of(length, rows_of(0, 1, 2))
+    for row in range(ROWS):
+        frame = model.frame(row)
+        expect(statistics, row, frame[frame.index > frame.index.max() - length] if len(frame) else frame)
 
 
 @given(histories)
@@ -144,8 +154,8 @@ def test_the_order_in_which_rows_are_asked_for_is_theirs(history: History) -> No
     np.testing.assert_array_equal(forwards.mean, backwards.mean[::-1])
     np.testing.assert_array_equal(forwards.percentiles[95.0], backwards.percentiles[95.0][::-1])
     np.testing.assert_array_equal(
-        window.longer_statistics(600.0, rows_of(0, 1, 2)).mean,
-        window.longer_statistics(600.0, rows_of(2, 1, 0)).mean[::-1],
+        window.statistics_of(600.0, rows_of(0, 1, 2)).mean,
+        window.statistics_of(600.0, rows_of(2, 1, 0)).mean[::-1],
     )
 
 
@@ -155,7 +165,7 @@ def test_a_timestamp_that_does_not_advance_adds_nothing(time: float) -> None:
     window.reserve(1)
     assert window.append(rows_of(0), np.array([[2.0]]), np.array([START])).tolist() == [True]
     assert window.append(rows_of(0), np.array([[8.0]]), np.array([time])).tolist() == [False]
-    for statistics in (window.statistics(rows_of(0)), window.longer_statistics(3600.0, rows_of(0))):
+    for statistics in (window.statistics(rows_of(0)), window.statistics_of(3600.0, rows_of(0))):
         assert statistics.mean.tolist() == [[2.0]]
         assert statistics.latest.tolist() == [[2.0]]
         assert statistics.maximum.tolist() == [[2.0]]
@@ -175,7 +185,7 @@ def test_not_measured_is_left_out_and_never_counts_as_zero() -> None:
     window.reserve(1)
     window.append(rows_of(0), np.array([[4.0, math.nan]]), np.array([START]))
     window.append(rows_of(0), np.array([[math.nan, math.nan]]), np.array([START + 15.0]))
-    for statistics in (window.statistics(rows_of(0), (95.0,)), window.longer_statistics(3600.0, rows_of(0))):
+    for statistics in (window.statistics(rows_of(0), (95.0,)), window.statistics_of(3600.0, rows_of(0))):
         assert statistics.mean[0, 0] == 4.0
         assert statistics.deviation[0, 0] == 0.0
         assert statistics.maximum[0, 0] == 4.0
@@ -209,11 +219,11 @@ def test_a_forgotten_row_is_empty_for_its_next_owner_and_its_neighbours_are_not(
     window.forget(0)
     assert window.newest(rows_of(0, 1)).tolist() == [-math.inf, START + 5]
     assert window.oldest(rows_of(0))[0] == math.inf
-    for statistics in (window.statistics(rows_of(0, 1)), window.longer_statistics(3600.0, rows_of(0, 1))):
+    for statistics in (window.statistics(rows_of(0, 1)), window.statistics_of(3600.0, rows_of(0, 1))):
         assert np.isnan(statistics.mean[0, 0])
         assert statistics.mean[1, 0] == 1.0
     window.append(rows_of(0), np.array([[3.0]]), np.array([START - 500.0]))
-    for statistics in (window.statistics(rows_of(0)), window.longer_statistics(3600.0, rows_of(0))):
+    for statistics in (window.statistics(rows_of(0)), window.statistics_of(3600.0, rows_of(0))):
         assert [statistics.mean[0, 0], statistics.maximum[0, 0], statistics.latest[0, 0]] == [3.0, 3.0, 3.0]
 
 
@@ -228,7 +238,7 @@ def test_growing_keeps_what_is_there() -> None:
     window.reserve(500)
     window.append(rows_of(0, 499), np.array([[5.0], [8.0]]), np.full(2, START + 15.0))
     assert window.statistics(rows_of(0, 499)).mean.tolist() == [[4.0], [8.0]]
-    assert window.longer_statistics(3600.0, rows_of(0, 499)).mean.tolist() == [[4.0], [8.0]]
+    assert window.statistics_of(3600.0, rows_of(0, 499)).mean.tolist() == [[4.0], [8.0]]
 
 
 def test_an_old_bucket_is_emptied_when_its_slot_comes_round_again() -> None:
@@ -236,7 +246,7 @@ def test_an_old_bucket_is_emptied_when_its_slot_comes_round_again() -> None:
     window.reserve(1)
     window.append(rows_of(0), np.array([[100.0]]), np.array([0.0]))
     window.append(rows_of(0), np.array([[1.0]]), np.array([60.0 * BUCKETS]))
-    statistics = window.longer_statistics(60.0 * BUCKETS, rows_of(0))
+    statistics = window.statistics_of(60.0 * BUCKETS, rows_of(0))
     assert [statistics.mean[0, 0], statistics.maximum[0, 0], statistics.deviation[0, 0]] == [1.0, 1.0, 0.0]
 
 
@@ -246,7 +256,7 @@ def test_the_deviation_of_large_steady_numbers_is_not_drowned_by_their_squares()
     values = 64 * 2.0**30 + 1e6 * np.tile([-1.0, 1.0], 20)
     for n, value in enumerate(values):
         window.append(rows_of(0), np.array([[value]]), np.array([START + 15.0 * n]))
-    for statistics in (window.statistics(rows_of(0)), window.longer_statistics(3600.0, rows_of(0))):
+    for statistics in (window.statistics(rows_of(0)), window.statistics_of(3600.0, rows_of(0))):
         np.testing.assert_allclose(statistics.deviation[0, 0], 1e6, rtol=1e-3)
 
 
@@ -269,7 +279,7 @@ def test_memory_is_what_the_docstring_states_and_does_not_grow_with_time(
 
 def test_statistics_of_no_rows_are_empty() -> None:
     window = Window(2, 900.0, 4, (3600.0,))
-    for statistics in (window.statistics(rows_of(), (95.0,)), window.longer_statistics(3600.0, rows_of())):
+    for statistics in (window.statistics(rows_of(), (95.0,)), window.statistics_of(3600.0, rows_of())):
         assert statistics.mean.shape == statistics.latest.shape == statistics.maximum.shape == (0, 2)
 
 

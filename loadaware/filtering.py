@@ -1,0 +1,104 @@
+"""Which nodes a pod may go to. A label rule may empty the list, a load rule may not, nor judge by expired data.
+
+When the load rules together would reject every node that is left, the least loaded ones pass all the same
+(`leastPassing` of them) and the answer is marked: an extender must never be the reason that nothing runs.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from collectors.reading import CPU
+from loadaware.breaker import Breaker
+from loadaware.ladder import Rung
+from loadaware.profile import NamedFilter, Profile
+from loadaware.question import Question
+from loadaware.window import Bools
+
+
+@dataclass(frozen=True)
+class Filtering:
+    """Which nodes pass, in the order asked, and why the others do not."""
+
+    profile: str
+    passed: tuple[str, ...]
+    failed: dict[str, str]
+    unresolvable: dict[str, str]
+    relaxed: bool = False
+    """Load rules rejected every node, so the least loaded pass all the same."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Filters that failed and therefore had no say, and why."""
+
+
+@dataclass
+class _Verdicts:
+    """What has been decided so far."""
+
+    remaining: Bools
+    failed: dict[str, str] = field(default_factory=dict)
+    unresolvable: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+
+def filter_nodes(profile: Profile, question: Question, breaker: Breaker) -> Filtering:
+    """Apply the profile's filters: first the rules that may empty the list, then the load rules."""
+    verdicts = _Verdicts(np.ones(len(question.names), dtype=np.bool_))
+    for named in profile.filters:
+        if not named.filter.load_rule:
+            _apply(named, question, breaker, verdicts)
+    before = verdicts.remaining.copy()
+    for named in profile.filters:
+        if named.filter.load_rule:
+            _apply(named, question, breaker, verdicts)
+    relaxed = bool(before.any() and not verdicts.remaining.any())
+    if relaxed:
+        _relax(profile, question, before, verdicts)
+    names = question.names
+    passed = tuple(names[position] for position in np.flatnonzero(verdicts.remaining).tolist())
+    return Filtering(
+        profile.name, passed, verdicts.failed, verdicts.unresolvable, relaxed=relaxed, skipped=verdicts.skipped
+    )
+
+
+def _apply(named: NamedFilter, question: Question, breaker: Breaker, verdicts: _Verdicts) -> None:
+    """Take out what one filter rejects, with reasons; a filter that fails rejects nobody."""
+    rule, pod = named.filter, question.pod
+    judged_by_it = question.rungs <= Rung.AGEING if rule.load_rule else question.known
+    asked = np.flatnonzero(verdicts.remaining & judged_by_it)
+
+    def judge() -> tuple[Bools, list[str]]:
+        refusal = rule.pre_filter(pod)
+        if refusal is not None:
+            return np.ones(len(asked), dtype=np.bool_), [refusal] * len(asked)
+        rejected = rule.rejects(question.nodes(question.rows[asked], rule), pod)
+        return rejected, rule.reasons(question.nodes(question.rows[asked[rejected]], rule), pod)
+
+    judged, problem = breaker.run(named.name, judge, lambda value: _nonsense(value, len(asked)))
+    if judged is None:
+        verdicts.skipped[named.name] = problem
+        return
+    positions = asked[judged[0]]
+    verdicts.remaining[positions] = False
+    into = verdicts.unresolvable if rule.unresolvable else verdicts.failed
+    into.update(zip((question.names[position] for position in positions.tolist()), judged[1], strict=True))
+
+
+def _nonsense(value: tuple[Bools, list[str]], count: int) -> str:
+    rejected, reasons = value
+    if not isinstance(rejected, np.ndarray) or rejected.dtype != np.bool_ or rejected.shape != (count,):
+        return f"rejects() must give {count} bools"
+    if len(reasons) != int(rejected.sum()) or not all(isinstance(reason, str) for reason in reasons):
+        return "reasons() must give one text per rejected node"
+    return ""
+
+
+def _relax(profile: Profile, question: Question, before: Bools, verdicts: _Verdicts) -> None:
+    """Let the candidates with the lowest CPU utilization pass all the same."""
+    asked = np.flatnonzero(before & question.known)
+    nodes = question.nodes(question.rows[asked], None)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        utilization = nodes.mean_or_latest(CPU) / nodes.allocatable(CPU)
+    passing = asked[np.argsort(utilization, kind="stable")[: max(profile.least_passing, 1)]]
+    verdicts.remaining[passing] = True
+    for position in passing.tolist():
+        verdicts.failed.pop(question.names[position], None)

@@ -1,0 +1,75 @@
+"""A question: a pod, and the nodes that are asked about, against what is known now. What filters and scorers see."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from collectors.manifests import Pod
+from collectors.reading import Floats
+from loadaware.in_flight import InFlight
+from loadaware.ladder import Rung, Staleness
+from loadaware.snapshot import Nodes, Snapshot
+from loadaware.window import Bools, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Made for one request; columns are looked up when a plugin asks for them."""
+
+    snapshot: Snapshot
+    in_flight: InFlight
+    pod: Pod
+    names: Sequence[str]
+    staleness: Staleness
+    now: float
+
+    @cached_property
+    def rows(self) -> Ints:
+        """Row of each name, -1 for a node nobody told of."""
+        index = self.snapshot.index
+        return np.fromiter((index.get(name, -1) for name in self.names), dtype=np.intp, count=len(self.names))
+
+    @cached_property
+    def known(self) -> Bools:
+        """Which of the names are known."""
+        return self.rows >= 0
+
+    @cached_property
+    def ages(self) -> Floats:
+        """Seconds since each node was measured; +inf if never, or if the node is not known."""
+        ages = np.full(len(self.names), np.inf)
+        ages[self.known] = self.now - self.snapshot.sampled_at[self.rows[self.known]]
+        return ages
+
+    @cached_property
+    def rungs(self) -> npt.NDArray[np.int8]:
+        """The rung of the ladder that each node stands on."""
+        rungs = self.staleness.rungs(self.ages, pods_known=self.snapshot.pods_known)
+        rungs[~self.known] = Rung.UNKNOWN
+        return rungs
+
+    def nodes(self, rows: Ints, plugin: object, standing_in: Bools | None = None) -> Nodes:
+        """The columns of some rows, with what happened since the snapshot, at a plugin's own prices.
+
+        Where `standing_in` says so, requests of the bound pods stand in for usage.
+        """
+        ledger = self.in_flight
+        return Nodes(
+            snapshot=self.snapshot,
+            rows=rows,
+            requested_now=ledger.requested,
+            limits_now=ledger.limits,
+            pods_now=ledger.pods,
+            in_flight_usage=ledger.usage_for(plugin),
+            bindings=lambda seconds: ledger.bindings(self.now - seconds),
+            standing_in=standing_in,
+        )
+
+    def spread(self, values: Floats) -> Floats:
+        """Values of the known nodes among all that were asked for, NaN for the others."""
+        everywhere = np.full(len(self.names), np.nan)
+        everywhere[self.known] = values
+        return everywhere

@@ -1,0 +1,222 @@
+from typing import Any
+
+import pytest
+
+from collectors.cluster import NodeSeen
+from loadaware.changes import PodBound, PodLeft
+from loadaware.config import Config
+from loadaware.observer import Observer
+from loadaware.profiles import adviser_settings
+from loadaware.service import Service
+from loadaware.snapshot import Snapshot
+from loadaware.status import Status
+from loadaware.wiring import make_service
+from tests.loadaware.builders import Clock, cpu_mean, make_node, make_pod, make_reading, make_shape, snapshot_of
+from tests.loadaware.running_server import counted, default_settings, new_service
+
+
+def facts(service: Service) -> dict[str, Any]:
+    return service.readiness()[1]
+
+
+def live_snapshot(at: float, **cpu: float) -> Snapshot:
+    """As an observer makes it: each node's CPU usage was read at that time."""
+    observer = Observer()
+    for name in cpu:
+        observer.tell(NodeSeen(make_node(name)), at)
+    observer.feed(make_reading({name: (used, 1.0) for name, used in cpu.items()}, at), at)
+    return observer.snapshot(at)
+
+
+# -- Readiness ----------------------------------------------------------------------------------------------------
+
+
+def test_a_snapshot_of_nodes_that_were_not_measured_does_not_make_it_ready() -> None:
+    service = new_service()
+    service.take(snapshot_of({"a": {}}))
+    ready, shown = service.readiness()
+    assert not ready
+    assert (shown["nodes"], shown["measured"], shown["dataAgeSeconds"]) == (1, False, None)
+
+
+@pytest.mark.parametrize("statistic", ["mean", "latest"])
+def test_one_measured_node_makes_it_ready_whichever_statistic_its_source_tells(statistic: str) -> None:
+    service = new_service()
+    service.take(snapshot_of({"a": {}, "b": {"usage": {"memory": {statistic: "10%"}}}}))
+    assert service.readiness()[0]
+
+
+def test_it_is_ready_after_the_grace_without_any_measurement() -> None:
+    clock = Clock()
+    service = new_service(clock=clock, grace_seconds=30.0)
+    clock.advance(29.9)
+    assert not service.readiness()[0]
+    clock.advance(0.1)
+    assert service.readiness()[0]
+
+
+def test_later_loss_shows_but_never_makes_it_unready() -> None:
+    clock = Clock()
+    service = new_service(clock=clock, grace_seconds=1e9)
+    service.take(live_snapshot(clock(), a=1.0))
+    clock.advance(3600.0)
+    service.take(Status(readings=1, failures=7, consecutive_failures=7, last_error="no answer", notes=("a note",)))
+    service.take(snapshot_of({"a": {}}))
+    ready, shown = service.readiness()
+    assert ready
+    assert shown["source"]["consecutiveFailures"] == 7
+    assert shown["source"]["lastError"] == "no answer"
+    assert shown["source"]["notes"] == ["a note"]
+
+
+def test_the_age_of_the_newest_sample_is_shown_and_a_clock_behind_makes_none_negative() -> None:
+    clock = Clock()
+    service = new_service(clock=clock)
+    service.take(live_snapshot(clock(), a=1.0))
+    clock.advance(12.0)
+    assert facts(service)["dataAgeSeconds"] == pytest.approx(12.0)
+    clock.advance(-20.0)
+    assert facts(service)["dataAgeSeconds"] == 0.0
+
+
+def test_what_is_forbidden_and_quarantined_is_shown() -> None:
+    clock = Clock()
+    service = new_service(clock=clock)
+    service.take(live_snapshot(clock(), a=1.0, b=1e9))
+    service.take(Status(forbidden=("pods: bookings end by time alone",), pods=3))
+    shown = facts(service)
+    assert shown["quarantined"].keys() == {"b"}
+    assert shown["source"]["forbidden"] == ["pods: bookings end by time alone"]
+    assert shown["pods"] == 3
+
+
+# -- Messages -----------------------------------------------------------------------------------------------------
+
+
+def test_changes_between_snapshots_are_counted_in_their_order() -> None:
+    service = new_service()
+    service.take(snapshot_of({"a": cpu_mean(10)}))
+    shape = make_shape(cpu=1.0)
+    service.take((PodBound("u1", "a", shape, 1000.0), PodBound("u2", "a", shape, 1000.0)))
+    service.take((PodLeft("u1", "a", shape, 1000.0),))
+    assert service.nodes()[0]["pods"] == 1
+    assert service.nodes()[0]["requested"]["cpu"] == pytest.approx(1.0)
+
+
+def test_a_snapshot_begins_anew_with_what_it_knows() -> None:
+    service = new_service()
+    service.take(snapshot_of({"a": cpu_mean(10)}))
+    service.take((PodBound("u1", "a", make_shape(cpu=1.0), 1000.0),))
+    service.take(snapshot_of({"b": cpu_mean(10)}))
+    assert [(entry["name"], entry["pods"]) for entry in service.nodes()] == [("b", 0)]
+
+
+def test_the_counts_of_an_observer_that_begins_anew_are_added_to_those_of_the_one_before() -> None:
+    service = new_service()
+    for status in (
+        Status(readings=1),
+        Status(readings=2, failures=1),
+        Status(readings=0, failures=0, restarts=1),
+        Status(readings=1, failures=0, restarts=1),
+        Status(readings=1, failures=5, restarts=1),
+    ):
+        service.take(status)
+    assert counted(service, "loadaware_readings_total") == 3
+    assert counted(service, "loadaware_reading_failures_total") == 6
+    assert counted(service, "loadaware_observer_restarts_total") == 1
+
+
+def test_the_last_status_shows_in_the_gauges() -> None:
+    service = new_service()
+    service.take(Status(readings=1, reading_seconds=0.25, pods=42))
+    assert counted(service, "loadaware_reading_duration_seconds") == 0.25
+    assert counted(service, "loadaware_bound_pods") == 42
+
+
+# -- New settings -------------------------------------------------------------------------------------------------
+
+
+def test_new_settings_keep_what_happened_since_the_snapshot() -> None:
+    service = new_service()
+    service.take(snapshot_of({"a": cpu_mean(10)}))
+    shape = make_shape(cpu=1.0)
+    service.take((PodBound("u1", "a", shape, 1000.0),))
+    service.adviser.configure(default_settings())
+    assert service.nodes()[0]["requested"]["cpu"] == pytest.approx(1.0)
+    service.take((PodLeft("u1", "a", shape, 1000.0),))
+    assert service.nodes()[0]["requested"]["cpu"] == pytest.approx(0.0)
+    assert service.nodes()[0]["pods"] == 0
+
+
+def test_a_pod_booked_under_old_settings_counts_once_when_the_watch_tells_of_it_under_new_ones() -> None:
+    service = new_service()
+    service.take(snapshot_of({"a": cpu_mean(10)}))
+    pod = make_pod(cpu=1.0)
+    service.adviser.rank(pod, ["a"])
+    service.adviser.configure(default_settings())
+    assert service.nodes()[0]["pods"] == 0
+    service.take((PodBound(pod.identity, "a", pod.shape, 1000.0),))
+    assert service.nodes()[0]["pods"] == 1
+    assert service.nodes()[0]["requested"]["cpu"] == pytest.approx(1.0)
+
+
+def test_changes_before_the_snapshot_are_not_counted_again_under_new_settings() -> None:
+    service = new_service()
+    service.take((PodBound("u1", "a", make_shape(cpu=1.0), 1000.0),))
+    service.take(snapshot_of({"a": cpu_mean(10)}))
+    service.adviser.configure(default_settings())
+    assert service.nodes()[0]["pods"] == 0
+
+
+# -- Gauges -------------------------------------------------------------------------------------------------------
+
+
+def test_gauges_show_nodes_bookings_and_what_is_not_believed() -> None:
+    clock = Clock()
+    service = new_service(clock=clock)
+    service.take(live_snapshot(clock(), a=1.0, b=1e9, c=1e9))
+    service.adviser.rank(make_pod(cpu=1.0), ["a"])
+    service.update_gauges()
+    assert counted(service, "loadaware_nodes") == 3
+    assert counted(service, "loadaware_unmeasured_nodes") == 2
+    assert counted(service, "loadaware_bookings") == 1
+    reasons = set(facts(service)["quarantined"].values())
+    assert sum(counted(service, "loadaware_quarantined_nodes", reason=reason) for reason in reasons) == 2
+    clock.advance(600.0)
+    service.update_gauges()
+    assert counted(service, "loadaware_bookings") == 0
+    assert counted(service, "loadaware_data_age_seconds") == pytest.approx(600.0)
+
+
+def test_a_quarantine_that_ended_leaves_the_gauge() -> None:
+    clock = Clock()
+    service = new_service(clock=clock)
+    service.take(live_snapshot(clock(), a=1e9))
+    service.update_gauges()
+    reason = facts(service)["quarantined"]["a"]
+    service.take(live_snapshot(clock(), a=1.0))
+    service.update_gauges()
+    assert service.telemetry.registry.get_sample_value("loadaware_quarantined_nodes", {"reason": reason}) is None
+
+
+def test_what_another_thread_works_out_is_as_of_the_moment_it_was_asked_for() -> None:
+    service = new_service()
+    service.take(snapshot_of({"a": cpu_mean(10), "b": cpu_mean(20)}))
+    work = service.believed()
+    service.take((PodBound("u1", "a", make_shape(cpu=1.0), 1000.0),))
+    service.take(snapshot_of({"c": cpu_mean(30)}))
+    assert [(entry["name"], entry["pods"]) for entry in work()] == [("a", 0), ("b", 0)]
+
+
+def test_a_filter_does_not_judge_by_data_that_expired() -> None:
+    clock = Clock()
+    service = new_service(clock=clock)
+    service.take(live_snapshot(clock(), a=3.9, b=0.1))
+    assert service.adviser.filter(make_pod(), ["a", "b"]).passed == ("b",)
+    clock.advance(service.adviser.settings.staleness.expired_seconds + 1.0)
+    assert service.adviser.filter(make_pod("web-2"), ["a", "b"]).passed == ("a", "b")
+
+
+def test_the_default_configuration_makes_a_service() -> None:
+    service = make_service(Config(), clock=Clock())
+    assert list(service.adviser.settings.profiles) == list(adviser_settings(Config()).profiles)

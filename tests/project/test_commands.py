@@ -1,0 +1,91 @@
+"""docs/commands.md names every command and option there is, no other, and its examples print what it shows."""
+
+import asyncio
+import json
+import re
+import shlex
+from pathlib import Path
+
+import click
+import httpx
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from loadaware.cli import cli
+from loadaware.config import Config
+from loadaware.extender.app import make_app
+from loadaware.state import parse_state
+from loadaware.wiring import make_service
+
+PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"(?s)\n## (\S+)\n(.*?)(?=\n## |\Z)", PAGE))
+FILES = dict(re.findall(r"(?s)\n`([\w-]+\.yaml)`:\n\n```yaml\n(.*?)```", PAGE))
+EXECUTED = re.findall(r"(?s)```console\n\$ (loadaware .*?)\n(.*?)```", PAGE)
+TOLD = "\n".join(re.findall(r"(?s)```sh\n(.*?)```", PAGE))
+
+
+def options_of(command: str) -> set[str]:
+    options = [parameter for parameter in cli.commands[command].params if isinstance(parameter, click.Option)]
+    return {name for option in options for name in (*option.opts, *option.secondary_opts) if name.startswith("--")}
+
+
+def stripped(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip().splitlines()]
+
+
+def as_pattern(shown: str) -> str:
+    """What an output must look like: a line of three dots stands for any lines, X.Y.Z for any version."""
+    lines = [r"[\s\S]*" if line == "..." else re.escape(line) for line in stripped(shown)]
+    return "\n".join(lines).replace(r"X\.Y\.Z", r"\d+\.\d+\.\d+\S*")
+
+
+def test_every_command_is_documented_and_every_documented_command_exists() -> None:
+    assert sorted(SECTIONS) == sorted(cli.commands)
+
+
+def test_every_command_has_an_example_and_no_example_has_another_command() -> None:
+    commands = [example.split()[1] for example, _ in EXECUTED] + re.findall(r"\bloadaware ([a-z-]+)", TOLD)
+    assert set(commands) == set(cli.commands)
+
+
+@pytest.mark.parametrize("command", sorted(cli.commands))
+def test_every_option_is_documented_and_every_documented_option_exists(command: str) -> None:
+    explained = set(re.findall(r"`(--[a-z-]+)", SECTIONS[command]))
+    lines = re.findall(rf"loadaware {command} (.*)", SECTIONS[command])
+    shown = {option for line in lines for option in re.findall(r"(--[a-z-]+)", line)}
+    assert explained | shown <= options_of(command)
+    assert options_of(command) <= explained
+
+
+def test_the_page_has_examples_to_execute() -> None:
+    assert len(EXECUTED) >= 7
+    assert {"state.yaml", "pod.yaml", "config.yaml"} == set(FILES)
+
+
+@pytest.mark.parametrize(("command", "shown"), EXECUTED, ids=[command for command, _ in EXECUTED])
+def test_an_example_that_needs_no_cluster_prints_what_the_page_shows(
+    command: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LOADAWARE_CONFIG", raising=False)
+    result = CliRunner().invoke(cli, shlex.split(command)[1:], prog_name="loadaware")
+    printed = "\n".join(stripped(result.output))
+    assert re.fullmatch(as_pattern(shown), printed), f"docs/commands.md is behind; it prints now:\n{printed}"
+
+
+def test_the_wire_by_hand_answers_what_the_page_shows() -> None:
+    section = SECTIONS["serve"]
+    (body,) = re.findall(r"(?s)-d '(.*?)'", section)
+    (answer,) = re.findall(r"(?s)```json\n(.*?)```", section)
+    service = make_service(Config())
+    service.take(parse_state(yaml.safe_load(FILES["state.yaml"])))
+    transport = httpx.ASGITransport(make_app(service, 2**20))
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=transport, base_url="http://loadaware") as client:
+            return await client.post("/prioritize", content=body)
+
+    assert asyncio.run(ask()).json() == json.loads(answer)
