@@ -14,11 +14,10 @@ from loadaware.errors import UnknownProfileError
 from loadaware.filtering import Filtering, filter_nodes
 from loadaware.in_flight import InFlight, Rule
 from loadaware.ladder import Staleness
-from loadaware.observer import OPT_OUT_ANNOTATION
 from loadaware.profile import Profile
 from loadaware.question import Question
 from loadaware.ranking import Ranking, indifferent, rank
-from loadaware.snapshot import Snapshot
+from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
 
 MOST_TIED = 64
 """A booking is shared among equally good nodes; if more than this are equal, nothing is known and none is booked."""

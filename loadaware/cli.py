@@ -299,7 +299,7 @@ def _load(file: str | None) -> Any:
 
 
 def _check_source(config: Any, file: str | None) -> None:
-    from loadaware.doctor.configuration import check_source
+    from loadaware.sources import check_source
 
     check_source(config, file or DEFAULTS)
 

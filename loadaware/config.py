@@ -253,6 +253,10 @@ class Config(Section, frozen=True, kw_only=True):
     """What this file is."""
     source: Source = MetricsServerSource()
     """Where usage is read from."""
+    second_source: Source | None = None
+    """Takes over while the first fails, and is compared with it now and then."""
+    disagreement_margin: float = 0.2
+    """If the two sources differ by more than this share of CPU usage at the median node, it is said."""
     interval: Duration = Duration(15.0)
     """How often it is read. A source that has nothing new costs a request and adds nothing."""
     window: WindowSection = WindowSection()

@@ -28,11 +28,8 @@ from loadaware.changes import Change, PodBound, PodLeft
 from loadaware.pod_sums import PodSums, sum_up
 from loadaware.pods import PodTable
 from loadaware.roster import Roster
-from loadaware.snapshot import Snapshot
+from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
 from loadaware.window import Bools, Ints, Statistics, Window
-
-OPT_OUT_ANNOTATION = "loadaware.io/ignore"
-"""On a pod or a namespace: "true" means that its pods are placed as if loadaware were not there."""
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ class Observers:
 
 
 def _observed(config: Config) -> tuple[object, ...]:
-    return config.source, config.interval, config.window
+    return config.source, config.second_source, config.interval, config.window, config.high_priority
 
 
 class Reloading:

@@ -19,6 +19,9 @@ from loadaware.window import Bools, Ints, Statistics
 
 Statistic = Literal["mean", "deviation", "latest", "maximum"]
 
+OPT_OUT_ANNOTATION = "loadaware.io/ignore"
+"""On a pod or a namespace: "true" means that its pods are placed as if loadaware were not there."""
+
 
 @dataclass(frozen=True, eq=False)
 class PlacedPods:

@@ -4,15 +4,11 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
-
-if TYPE_CHECKING:
-    from collectors.prometheus.settings import PrometheusSettings
 
 from collectors.cluster import Forbidden, Kind, Relisted
 from collectors.errors import SourceUnreachableError
@@ -21,13 +17,14 @@ from collectors.reading import Collector, HasHistory, NodeIdentity, Reading
 from collectors.watch import Watch
 from loadaware import __version__
 from loadaware.adviser import Adviser
-from loadaware.config import Config, LoadWatcherSource, MetricsServerSource, PrometheusSource
+from loadaware.config import Config
 from loadaware.observer import Observer
 from loadaware.observer_process import Order
 from loadaware.profiles import adviser_settings, observer_settings
 from loadaware.refresh import Inbox, ReadingFailed, Refresh, keep_reading
 from loadaware.service import Message, Service
 from loadaware.snapshot import Snapshot
+from loadaware.sources import has_past, make_collector
 from loadaware.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
@@ -42,53 +39,6 @@ def make_service(config: Config, file: str = "<config>", clock: Callable[[], flo
     adviser = Adviser(adviser_settings(config, file), clock, time.perf_counter)
     telemetry = Telemetry(CollectorRegistry(), __version__)
     return Service(adviser, telemetry, clock, config.server.readiness_grace)
-
-
-def make_collector(config: Config, api: KubernetesApi, nodes: Callable[[], Sequence[NodeIdentity]]) -> Collector:
-    """The metric source that the configuration names."""
-    source = config.source
-    if isinstance(source, MetricsServerSource):
-        from collectors.metrics_server import MetricsServer
-
-        return MetricsServer(api, pods=source.pods, timeout_seconds=source.timeout)
-    if isinstance(source, PrometheusSource):
-        from collectors.prometheus import Prometheus
-
-        return Prometheus(prometheus_settings(source), nodes)
-    if isinstance(source, LoadWatcherSource):
-        from collectors.http_access import HttpAccess
-        from collectors.load_watcher import LoadWatcher
-
-        return LoadWatcher(source.url, HttpAccess(timeout_seconds=source.timeout), nodes)
-    from collectors.replay import Replay
-
-    return Replay(source.folder, speed=source.speed, loop=source.loop)
-
-
-def prometheus_settings(source: PrometheusSource) -> "PrometheusSettings":
-    """The collector's own settings from the configuration's."""
-    from collectors.http_access import HttpAccess
-    from collectors.prometheus.settings import PrometheusSettings
-
-    basic = source.basic_auth
-    return PrometheusSettings(
-        url=source.url,
-        access=HttpAccess(
-            timeout_seconds=source.timeout,
-            bearer_token_file=source.bearer_token_file or None,
-            username=basic.username if basic else None,
-            password_file=basic.password_file if basic else None,
-            headers=source.headers,
-            ca_file=source.ca_file or None,
-            insecure_skip_verify=source.insecure_skip_verify,
-        ),
-        node_queries=source.node_queries,
-        pod_queries=source.pod_queries,
-        pods=source.pods,
-        rate_window_seconds=source.rate_window,
-        node_label=source.node_label or None,
-        node_pattern=source.node_pattern or None,
-    )
 
 
 @dataclass(frozen=True)
@@ -113,9 +63,8 @@ def make_sources(order: Order) -> Sources:
         return [NodeIdentity(node.name, node.addresses) for node in observer.nodes]
 
     collector = make_collector(config, api, identities)
-    warm = isinstance(config.source, PrometheusSource) and config.source.history
     watches = tuple(Watch(api, kind) for kind in KINDS)
-    return Sources(observer, api, watches, collector, config.window.length if warm else 0.0)
+    return Sources(observer, api, watches, collector, config.window.length if has_past(config) else 0.0)
 
 
 def observe(order: Order, publish: Callable[[Message], None]) -> None:

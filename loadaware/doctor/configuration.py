@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from loadaware.config import Config, LoadWatcherSource, PrometheusSource, load
+from loadaware.config import Config, load
 from loadaware.doctor.finding import Finding, fail, ok
 from loadaware.errors import ConfigError
 from loadaware.profiles import adviser_settings
-from loadaware.wiring import prometheus_settings
+from loadaware.sources import check_source
 
 WHAT = "configuration"
 DEFAULTS = "the defaults"
@@ -18,21 +18,6 @@ def load_checked(file: str | None) -> Config:
     adviser_settings(config, file or DEFAULTS)
     check_source(config, file or DEFAULTS)
     return config
-
-
-def check_source(config: Config, file: str) -> None:
-    """Whether the source's settings can work together. Raises ConfigError."""
-    from collectors.http_access import HttpAccess, base_url
-
-    source = config.source
-    try:
-        if isinstance(source, PrometheusSource):
-            prometheus_settings(source)
-        elif isinstance(source, LoadWatcherSource):
-            base_url(source.url)
-            HttpAccess(timeout_seconds=source.timeout)
-    except ValueError as error:
-        raise ConfigError(file, "source", str(error)) from error
 
 
 def check_configuration(file: str | None, into: list[Config]) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from loadaware.doctor.clock import check_clock
 from loadaware.doctor.configuration import check_configuration
 from loadaware.doctor.finding import Finding, fail, ok, warn
 from loadaware.quantities import Duration
-from loadaware.wiring import make_collector, prometheus_settings
+from loadaware.sources import make_collector, prometheus_settings
 
 NOT_ASKED = "the API server cannot be asked"
 

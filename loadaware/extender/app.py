@@ -159,8 +159,8 @@ class _Handlers:
             self._service.telemetry.errors.labels(verb, "skipped_plugin").inc()
         if skipped != self._skipped.get((verb, profile), {}):
             self._skipped[verb, profile] = skipped
-            without = "; ".join(f"{plugin}: {why}" for plugin, why in skipped.items())
-            logger.warning("%s of profile %s goes on without %s", verb, profile, without or "none of its plugins again")
+            without = "; ".join(f"without {plugin} ({why})" for plugin, why in skipped.items())
+            logger.warning("%s of profile %s goes on %s", verb, profile, without or "with all its plugins again")
 
     async def _readyz(self, request: Request) -> Response:
         ready, facts = self._service.readiness()

@@ -9,10 +9,9 @@ from loadaware.adviser import MOST_TIED, Adviser
 from loadaware.changes import PodBound, PodLeft
 from loadaware.errors import UnknownProfileError
 from loadaware.filters.usage_threshold import UsageThreshold
-from loadaware.observer import OPT_OUT_ANNOTATION
 from loadaware.scorers.load_variation_risk_balancing import LoadVariationRiskBalancing
 from loadaware.scorers.target_load_packing import TargetLoadPacking
-from loadaware.snapshot import Snapshot
+from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
 from tests.loadaware.builders import Clock, cpu_mean, make_pod, make_profile, make_settings, make_shape, snapshot_of
 
 BALANCING = make_profile(LoadVariationRiskBalancing(), "balancing")

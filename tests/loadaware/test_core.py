@@ -70,15 +70,16 @@ def test_a_node_that_is_gone_is_forgotten_at_the_next_refresh() -> None:
 def test_the_clock_is_the_callers() -> None:
     clock = Clock()
     core = core_of(clock, "a", "b")
-    core.feed(make_reading({"a": (4.0, GIB), "b": (0.0, GIB)}, clock()))
+    core.tell(PodSeen(make_pod("old", cpu=2.0, node="a", bound_at=0.0)))
+    core.feed(make_reading({"a": (4.0, 0.0), "b": (0.0, 0.0)}, clock()))
     fresh = core.rank(make_pod("x"), book=False)
     clock.advance(600.0)
     doubted = core.rank(make_pod("x"), book=False)
     clock.advance(600.0)
     expired = core.rank(make_pod("x"), book=False)
-    assert fresh.scores.tolist() == pytest.approx([50.0, 96.875], abs=4.0)
-    assert np.ptp(fresh.scores) > np.ptp(doubted.scores) > 0.0
-    assert expired.scores.tolist() == [50.0, 50.0]
+    assert fresh.scores.tolist() == [50.0, 100.0]
+    assert doubted.scores.tolist() == [62.5, 87.5]  # half way to the median
+    assert expired.scores.tolist() == [75.0, 100.0]  # what is requested stands in for what is used
 
 
 def test_a_past_fills_the_window_at_start() -> None:

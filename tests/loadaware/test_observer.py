@@ -20,8 +20,8 @@ from collectors.cluster import (
 from collectors.manifests import Namespace, Pod
 from collectors.reading import Base
 from loadaware.changes import Change, PodBound, PodLeft
-from loadaware.observer import OPT_OUT_ANNOTATION, Observer, ObserverSettings
-from loadaware.snapshot import Snapshot
+from loadaware.observer import Observer, ObserverSettings
+from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
 from tests.loadaware.builders import GIB, make_node, make_pod, make_reading, make_shape
 
 NOW = 10_000.0

@@ -12,8 +12,7 @@ from collectors.manifests import Pod, pod_from_object
 from loadaware import scoring
 from loadaware.config import Config, parse
 from loadaware.errors import ConfigError, UnknownProfileError
-from loadaware.observer import OPT_OUT_ANNOTATION
-from loadaware.snapshot import Snapshot
+from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
 from loadaware.state import parse_state
 from tests.collectors.fake_api_server import FakeApiServer, status_of
 

@@ -8,8 +8,8 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "loadaware"
 CORE = [
     *(PACKAGE / f"{name}.py" for name in (
-        "adviser", "changes", "core", "in_flight", "observer", "pods", "quarantine", "ranking", "roster", "snapshot",
-        "window",
+        "adviser", "breaker", "changes", "core", "filtering", "in_flight", "ladder", "observer", "pod_sums", "pods",
+        "profile", "quarantine", "question", "ranking", "roster", "snapshot", "window",
     )),
     *(PACKAGE / "filters").glob("*.py"),
     *(PACKAGE / "scorers").glob("*.py"),

@@ -1,6 +1,6 @@
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from collectors.manifests import Pod
+from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
 from loadaware.filters.filter import Filter
 from loadaware.scorers.scorer import Scorer
+from loadaware.scorers.target_load_packing import TargetLoadPacking
 from loadaware.service import Service
 from loadaware.snapshot import Nodes, Snapshot
 from loadaware.window import Bools
@@ -269,50 +270,91 @@ class BrokenFilter(Filter, frozen=True, kw_only=True):
         raise KeyError("secret detail")
 
 
+class BrokenPrice(TargetLoadPacking, frozen=True, kw_only=True):
+    """Fails where nobody expects it: when the answered pod is booked."""
+
+    def demand(self, shape: Shape) -> Mapping[str, float]:
+        raise ZeroDivisionError("secret detail")
+
+    def score(self, nodes: Nodes, pod: Pod) -> Floats:
+        return np.arange(float(len(nodes)))
+
+
 def service_of(scorer: Scorer, *filters: Filter) -> Service:
     return frozen_service(make_settings(make_profile(scorer, "default-scheduler", *filters)))
 
 
-@pytest.mark.parametrize("scorer", [Broken(), Misshapen()])
+def passing(answer: httpx.Response) -> list[str]:
+    assert answer.status_code == 200
+    said = answer.json()
+    assert (said["FailedNodes"], said["FailedAndUnresolvableNodes"], said["Error"]) == ({}, {}, "")
+    return said["NodeNames"] or [item["metadata"]["name"] for item in said["Nodes"]["items"]]
+
+
+@pytest.mark.parametrize("scorer", [Broken(), Misshapen(), Endless()])
 @pytest.mark.parametrize("body", [arguments(*ALL), whole(*ALL)], ids=["names", "whole"])
-def test_a_scorer_that_fails_makes_all_nodes_equal_and_is_counted_and_logged(
-    scorer: Scorer, body: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_scorer_that_fails_makes_all_nodes_equal_and_is_counted(scorer: Scorer, body: bytes) -> None:
     service = service_of(scorer)
-    with caplog.at_level(logging.ERROR), AppClient(service) as client:
+    with AppClient(service) as client:
         answer = client.post("/prioritize", body)
-    assert scores(answer) == dict.fromkeys(ALL, 0)
+    assert set(scores(answer)) == set(ALL)
+    assert len(set(scores(answer).values())) == 1
+    assert 0 <= scores(answer)["idle"] <= 30
     assert "secret" not in answer.text
-    assert errors(service, "prioritize", "internal") == 1
-    assert [record.exc_info is not None for record in caplog.records] == [True]
-    assert "prioritize failed for pod shop/web-1: answered neutrally" in caplog.text
+    assert errors(service, "prioritize", "skipped_plugin") == 1
 
 
 @pytest.mark.parametrize("body", [arguments(*ALL), whole(*ALL)], ids=["names", "whole"])
 def test_a_filter_that_fails_passes_every_node_and_is_counted(body: bytes) -> None:
     service = service_of(Broken(), BrokenFilter())
     with AppClient(service) as client:
-        answer = client.post("/filter", body)
-    assert answer.status_code == 200
-    said = answer.json()
-    names = said["NodeNames"] or [item["metadata"]["name"] for item in said["Nodes"]["items"]]
-    assert names == ALL
-    assert (said["FailedNodes"], said["FailedAndUnresolvableNodes"], said["Error"]) == ({}, {}, "")
-    assert errors(service, "filter", "internal") == 1
+        assert passing(client.post("/filter", body)) == ALL
+    assert errors(service, "filter", "skipped_plugin") == 1
 
 
-def test_what_a_scorer_says_never_leaves_the_wires_range() -> None:
-    service = service_of(Endless())
-    with AppClient(service) as client:
-        assert all(0 <= score <= 30 for score in scores(client.post("/prioritize", arguments(*ALL))).values())
-    assert errors(service, "prioritize", "internal") == 0
-
-
-def test_a_failed_answer_books_nothing() -> None:
+def test_a_failing_plugin_is_named_in_the_log_when_it_begins_but_not_at_each_request(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     service = service_of(Broken())
     with AppClient(service) as client:
-        client.post("/prioritize", arguments(*ALL))
-    assert len(service.adviser.in_flight) == 0
+        for _ in range(50):
+            client.post("/prioritize", arguments(*ALL))
+    lines = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert lines[0].startswith("prioritize of profile default-scheduler goes on without Broken (ZeroDivisionError")
+    assert len(lines) == 2  # it begins to fail, and it is switched off
+    assert errors(service, "prioritize", "skipped_plugin") == 50
+
+
+def test_a_plugin_that_is_switched_off_shows_in_readiness_and_metrics() -> None:
+    service = service_of(Broken())
+    with AppClient(service) as client:
+        for _ in range(5):
+            client.post("/prioritize", arguments(*ALL))
+        assert "Broken" in client.get("/readyz").json()["switchedOff"]
+        assert 'loadaware_plugin_failures_total{kind="raised",plugin="Broken"} 3.0' in client.get("/metrics").text
+        assert 'loadaware_plugin_failures_total{kind="raised",plugin="Broken"} 3.0' in client.get("/metrics").text
+
+
+@pytest.mark.parametrize("body", [arguments(*ALL), whole(*ALL)], ids=["names", "whole"])
+def test_whatever_else_fails_makes_all_nodes_equal_and_is_counted_and_logged(
+    body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = service_of(BrokenPrice())
+    with AppClient(service) as client:
+        answer = client.post("/prioritize", body)
+    assert scores(answer) == dict.fromkeys(ALL, 0)
+    assert "secret" not in answer.text
+    assert errors(service, "prioritize", "internal") == 1
+    assert [record.exc_info is not None for record in caplog.records if record.levelno >= logging.ERROR] == [True]
+    assert "prioritize failed for pod shop/web-1: answered neutrally" in caplog.text
+
+
+@pytest.mark.parametrize("body", [arguments("idle"), whole("idle")], ids=["names", "whole"])
+def test_whatever_else_fails_in_a_filter_passes_every_node_and_is_counted(body: bytes) -> None:
+    service = service_of(BrokenPrice())
+    with AppClient(service) as client:
+        assert passing(client.post("/filter", body)) == ["idle"]
+    assert errors(service, "filter", "internal") == 1
 
 
 # -- Health -------------------------------------------------------------------------------------------------------
