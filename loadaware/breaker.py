@@ -7,7 +7,7 @@ has no say and its weight does not count; a skipped filter rejects nobody. Each 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class Breaker:
     """By plugin and kind: raised, nonsense, overran."""
     _states: dict[str, _State] = field(default_factory=dict)
 
-    def run(self, name: str, call: Callable[[], T], check: Callable[[T], str]) -> tuple[T | None, str]:
+    def run(self, name: str, call: Callable[[], T], check: Callable[[Any], str]) -> tuple[T | None, str]:
         """The call's value and nothing, or None and why it is skipped. `check` says what is wrong with a value."""
         state = self._states.setdefault(name, _State())
         if self.clock() < state.off_until:

@@ -110,6 +110,10 @@ class PluginReference(Section, frozen=True, kw_only=True):
     """A row of docs/plugins.md, or another distribution's entry point."""
     args: Mapping[str, Any] = {}
     """The plugin's own settings."""
+    isolated: bool = False
+    """Run it in a worker process, so that even one that hangs harms nobody. Costs a journey between processes."""
+    deadline: Duration = Duration(0.05)
+    """How long an isolated plugin may take before it is skipped and its worker started anew."""
 
 
 class ScorerReference(PluginReference, frozen=True, kw_only=True):

@@ -73,7 +73,7 @@ def _apply(named: NamedFilter, question: Question, breaker: Breaker, verdicts: _
         rejected = rule.rejects(question.nodes(question.rows[asked], rule), pod)
         return rejected, rule.reasons(question.nodes(question.rows[asked[rejected]], rule), pod)
 
-    judged, problem = breaker.run(named.name, judge, lambda value: _nonsense(value, len(asked)))
+    judged, problem = breaker.run(named.name, judge, lambda value: _nonsense(value[0], value[1], len(asked)))
     if judged is None:
         verdicts.skipped[named.name] = problem
         return
@@ -83,11 +83,10 @@ def _apply(named: NamedFilter, question: Question, breaker: Breaker, verdicts: _
     into.update(zip((question.names[position] for position in positions.tolist()), judged[1], strict=True))
 
 
-def _nonsense(value: tuple[Bools, list[str]], count: int) -> str:
-    rejected, reasons = value
+def _nonsense(rejected: object, reasons: object, count: int) -> str:
     if not isinstance(rejected, np.ndarray) or rejected.dtype != np.bool_ or rejected.shape != (count,):
         return f"rejects() must give {count} bools"
-    if len(reasons) != int(rejected.sum()) or not all(isinstance(reason, str) for reason in reasons):
+    if not isinstance(reasons, list) or [type(reason) for reason in reasons] != [str] * int(rejected.sum()):
         return "reasons() must give one text per rejected node"
     return ""
 

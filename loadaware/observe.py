@@ -1,16 +1,20 @@
 """The child of observer_process: `python -m loadaware.observe DESCRIPTOR`. Not for people."""
 
 import contextlib
+import logging
 import os
 import pickle
 import sys
 import threading
 from multiprocessing.connection import Connection
 
+from collectors.errors import CollectorError
 from loadaware.logs import configure_logs
 from loadaware.observer_process import Order, Sender
 from loadaware.service import Message
 from loadaware.wiring import observe
+
+logger = logging.getLogger(__name__)
 
 
 def main(descriptor: int) -> None:
@@ -26,8 +30,12 @@ def main(descriptor: int) -> None:
     def publish(message: Message) -> None:
         connection.send_bytes(sender.pack(message))
 
-    with contextlib.suppress(BrokenPipeError):  # the parent is gone, or wants another
-        observe(order, publish)
+    try:
+        with contextlib.suppress(BrokenPipeError):  # the parent is gone, or wants another
+            observe(order, publish)
+    except CollectorError as error:
+        logger.error("the observer cannot begin: %s", error)
+        sys.exit(1)
 
 
 def _exit_with_parent() -> None:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 
 import msgspec
@@ -51,9 +51,12 @@ class ObserverProcess:
     `deliver` is called in a thread of this class; hand on to your own thread from there.
     """
 
-    def __init__(self, order: Order, deliver: Callable[[Message], None]) -> None:
+    def __init__(
+        self, order: Order, deliver: Callable[[Message], None], restart_seconds: Sequence[float] = RESTART_SECONDS
+    ) -> None:
         self._order = order
         self._deliver = deliver
+        self._restart_seconds = restart_seconds
         self._stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._status = Status()
@@ -87,7 +90,7 @@ class ObserverProcess:
             if self._stopping.is_set():
                 return
             attempt = 0 if time.monotonic() - started >= STEADY_SECONDS else attempt
-            patience = RESTART_SECONDS[min(attempt, len(RESTART_SECONDS) - 1)]
+            patience = self._restart_seconds[min(attempt, len(self._restart_seconds) - 1)]
             attempt += 1
             logger.error("%s; answers go on, starting it again in %g s", problem, patience)
             self._tell_of_restart(problem)
@@ -130,6 +133,8 @@ class ObserverProcess:
                 if not self._stopping.is_set():  # else `stop` may have come too early to see this child
                     self._give_order(process)
                     self._receive(connection)
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(timeout=1)  # its own exit status says more than ours
             finally:
                 _end(process)
             return process.returncode

@@ -33,7 +33,8 @@ def sum_up(
     """
     count = len(not_seen_before)
     pods = table.columns()
-    pods = _select(pods._replace(nodes=positions[pods.nodes]))
+    pods = pods._replace(nodes=positions[pods.nodes])
+    pods = pods.where(pods.nodes >= 0)
     requests, limits = table.amounts(resources)
     recent = ~(pods.bound_at < not_seen_before[pods.nodes])
     return PodSums(
@@ -45,11 +46,6 @@ def sum_up(
         placed=PlacedPods(pods.nodes[recent], pods.shapes[recent], pods.bound_at[recent], pods.usage[recent]),
         applications=_applications(table, pods),
     )
-
-
-def _select(pods: PodColumns) -> PodColumns:
-    here = pods.nodes >= 0
-    return PodColumns(*(column[here] for column in pods))
 
 
 def _sums(rows: Ints, amounts: Floats, count: int) -> Floats:

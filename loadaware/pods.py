@@ -6,7 +6,7 @@ one pass. Pods that are not bound, or finished, are not here.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,15 +40,22 @@ class PodColumns(NamedTuple):
     terminating: Bools
     usage: Floats
 
+    def where(self, chosen: Bools) -> "PodColumns":
+        """Only some of the pods."""
+        return PodColumns._make(column[chosen] for column in self)
 
-class _Numbered:
+
+T = TypeVar("T")
+
+
+class _Numbered(Generic[T]):
     """Things met, numbered in the order of meeting."""
 
     def __init__(self) -> None:
-        self.things: list[object] = []
-        self._numbers: dict[object, int] = {}
+        self.things: list[T] = []
+        self._numbers: dict[T, int] = {}
 
-    def number(self, thing: object) -> int:
+    def number(self, thing: T) -> int:
         number = self._numbers.get(thing)
         if number is None:
             number = self._numbers[thing] = len(self.things)
@@ -69,8 +76,8 @@ class PodTable:
         self._keys: dict[str, int] = {}
         self._key_of: dict[int, str] = {}
         self._free: list[int] = []
-        self._shapes = _Numbered()
-        self._applications = _Numbered()
+        self._shapes: _Numbered[Shape] = _Numbered()
+        self._applications: _Numbered[str] = _Numbered()
         self._columns = _empty_columns(0, resources)
         self._measured: tuple[Sequence[str], Ints] = ((), np.zeros(0, np.intp))
 
@@ -83,12 +90,12 @@ class PodTable:
     @property
     def shapes(self) -> list[Shape]:
         """The shapes met, by number."""
-        return self._shapes.things  # type: ignore[return-value] - only shapes are numbered there
+        return self._shapes.things
 
     @property
     def applications(self) -> list[str]:
         """The applications met, by number, as namespace/name; "" for pods of none."""
-        return self._applications.things  # type: ignore[return-value] - only names are numbered there
+        return self._applications.things
 
     def identities(self) -> Iterable[str]:
         """All pods held."""
@@ -146,8 +153,7 @@ class PodTable:
 
     def columns(self) -> PodColumns:
         """All pods."""
-        held = self._columns.nodes >= 0
-        return PodColumns(*(column[held] for column in self._columns))
+        return self._columns.where(self._columns.nodes >= 0)
 
     def amounts(self, resources: tuple[str, ...]) -> tuple[Floats, Floats]:
         """Per shape: requests, and max(limit, request). Axes (shape, resource)."""
@@ -164,21 +170,14 @@ class PodTable:
     def compact(self) -> None:
         """Forget shapes and applications that no pod has any more, once they are the most."""
         held = self._columns.nodes >= 0
-        for numbered, column in (
-            (self._shapes, self._columns.shapes),
-            (self._applications, self._columns.applications),
-        ):
-            used = np.unique(column[held])
-            if 2 * len(used) + 1024 <= len(numbered.things):
-                numbered.keep(used)
-                column[held] = np.searchsorted(used, column[held])
+        _renumber(self._shapes, self._columns.shapes, held)
+        _renumber(self._applications, self._columns.applications, held)
 
     def _take(self, identity: str, key: str) -> int:
         if not self._free:
             have = len(self._columns.nodes)
             more = _empty_columns(max(1024, have), self._columns.usage.shape[1])
-            pairs = zip(self._columns, more, strict=True)
-            self._columns = PodColumns(*(np.concatenate(pair) for pair in pairs))
+            self._columns = PodColumns._make(map(np.concatenate, zip(self._columns, more, strict=True)))
             self._free.extend(range(len(self._columns.nodes) - 1, have - 1, -1))
         slot = self._free.pop()
         self._slots[identity] = self._keys[key] = slot
@@ -186,6 +185,13 @@ class PodTable:
         self._columns.usage[slot] = np.nan
         self._measured = ((), np.zeros(0, np.intp))
         return slot
+
+
+def _renumber(numbered: _Numbered[T], column: Ints, held: Bools) -> None:
+    used = np.unique(column[held])
+    if 2 * len(used) + 1024 <= len(numbered.things):
+        numbered.keep(used)
+        column[held] = np.searchsorted(used, column[held])
 
 
 def application_of(pod: Pod) -> str:

@@ -1,11 +1,13 @@
 """From the configuration to the settings of the core: profiles with their filters and scorers made."""
 
 from loadaware.adviser import AdviserSettings
-from loadaware.config import Config, ProfileSection, PrometheusSource
+from loadaware.config import Config, PluginReference, ProfileSection, PrometheusSource, ScorerReference
+from loadaware.filters.filter import Filter
 from loadaware.ladder import Staleness
 from loadaware.observer import ObserverSettings
 from loadaware.plugins import make_filter, make_scorer
 from loadaware.profile import NamedFilter, Profile, WeightedScorer
+from loadaware.scorers.scorer import Scorer
 
 
 def adviser_settings(config: Config, file: str = "<config>") -> AdviserSettings:
@@ -23,14 +25,31 @@ def adviser_settings(config: Config, file: str = "<config>") -> AdviserSettings:
 def make_profile(section: ProfileSection, file: str, path: str) -> Profile:
     """One profile. Raises ConfigError."""
     scorers = tuple(
-        WeightedScorer(s.name, make_scorer(s.name, s.args, file, f"{path}.scorers[{n}]"), s.weight)
+        WeightedScorer(s.name, _scorer(s, file, f"{path}.scorers[{n}]"), s.weight)
         for n, s in enumerate(section.scorers)
     )
     filters = tuple(
-        NamedFilter(f.name, make_filter(f.name, f.args, file, f"{path}.filters[{n}]"))
-        for n, f in enumerate(section.filters)
+        NamedFilter(f.name, _filter(f, file, f"{path}.filters[{n}]")) for n, f in enumerate(section.filters)
     )
     return Profile(section.scheduler_name, scorers, filters, section.max_score, section.least_passing, section.combine)
+
+
+def _scorer(reference: ScorerReference, file: str, path: str) -> Scorer:
+    scorer = make_scorer(reference.name, reference.args, file, path)
+    if not reference.isolated:
+        return scorer
+    from loadaware.isolation import isolate_scorer
+
+    return isolate_scorer(scorer, reference.deadline)
+
+
+def _filter(reference: PluginReference, file: str, path: str) -> Filter:
+    rule = make_filter(reference.name, reference.args, file, path)
+    if not reference.isolated:
+        return rule
+    from loadaware.isolation import isolate_filter
+
+    return isolate_filter(rule, reference.deadline)
 
 
 def observer_settings(config: Config) -> ObserverSettings:
@@ -47,6 +66,6 @@ def observer_settings(config: Config) -> ObserverSettings:
 
 def resources_of(config: Config) -> tuple[str, ...]:
     """cpu and memory, and whatever else is named with a query."""
-    source = config.source
-    named = {*source.node_queries, *source.pod_queries} if isinstance(source, PrometheusSource) else set()
+    sources = [s for s in (config.source, config.second_source) if isinstance(s, PrometheusSource)]
+    named = {resource for source in sources for resource in (*source.node_queries, *source.pod_queries)}
     return ("cpu", "memory", *sorted(named - {"cpu", "memory"}))

@@ -107,7 +107,7 @@ def _part(weighted: WeightedScorer, question: Question, breaker: Breaker, *, exp
     return Part(weighted.name, weighted.weight, _ladder(own, question), own, raw), ""
 
 
-def _nonsense(scores: Floats, count: int) -> str:
+def _nonsense(scores: object, count: int) -> str:
     if not isinstance(scores, np.ndarray) or scores.shape != (count,) or scores.dtype.kind != "f":
         return f"score() must give {count} floats"
     if np.isinf(scores).any() or (scores < -ROUNDING).any() or (scores > 100.0 + ROUNDING).any():

@@ -6,7 +6,7 @@ column by column, with what happened since the snapshot (pods bound, booked, gon
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -136,6 +136,31 @@ class Snapshot:
             self._label_numbers[label] = numbers
         return numbers
 
+    def only(self, rows: Ints) -> "Snapshot":
+        """A snapshot of some of the nodes; pods and applications, which refer to all rows, are left out."""
+        names = tuple(self.names[row] for row in rows.tolist())
+        return replace(
+            self,
+            names=names,
+            capacity=self.capacity[rows],
+            allocatable=self.allocatable[rows],
+            statistics=self.statistics.only(rows),
+            sampled_at=self.sampled_at[rows],
+            requested=self.requested[rows],
+            limits=self.limits[rows],
+            pod_counts=self.pod_counts[rows],
+            labels=tuple(self.labels[row] for row in rows.tolist()) if self.labels else (),
+            window_starts=None if self.window_starts is None else self.window_starts[rows],
+            windows={length: statistics.only(rows) for length, statistics in self.windows.items()},
+            placed=PlacedPods.none(),
+            shapes=(),
+            quarantined={name: why for name, why in self.quarantined.items() if name in names},
+            terminating_pods=None if self.terminating_pods is None else self.terminating_pods[rows],
+            nominated_pods=None if self.nominated_pods is None else self.nominated_pods[rows],
+            high_priority_usage=None if self.high_priority_usage is None else self.high_priority_usage[rows],
+            applications=Applications(),
+        )
+
     @cached_property
     def _label_columns(self) -> dict[str, npt.NDArray[np.str_]]:
         return {}
@@ -189,6 +214,19 @@ class Nodes:
         """All nodes of a snapshot, nothing since."""
         rows = np.arange(len(snapshot.names), dtype=np.intp)
         return cls(snapshot, rows, snapshot.requested, snapshot.limits, snapshot.pod_counts)
+
+    def detached(self) -> "Nodes":
+        """The same nodes in a small snapshot of their own, to be sent elsewhere. It knows of no recent bindings."""
+        rows = np.arange(len(self.rows), dtype=np.intp)
+        return Nodes(
+            snapshot=self.snapshot.only(self.rows),
+            rows=rows,
+            requested_now=self.requested_now[self.rows],
+            limits_now=self.limits_now[self.rows],
+            pods_now=self.pods_now[self.rows],
+            in_flight_usage=None if self.in_flight_usage is None else self.in_flight_usage[self.rows],
+            standing_in=self.standing_in,
+        )
 
     @property
     def names(self) -> list[str]:

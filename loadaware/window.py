@@ -49,6 +49,11 @@ class Statistics:
         nothing = np.full((nodes, resources), np.nan)
         return cls(nothing, nothing, nothing, nothing, {})
 
+    def only(self, rows: Ints) -> "Statistics":
+        """Of some of the nodes."""
+        percentiles = {percent: values[rows] for percent, values in self.percentiles.items()}
+        return Statistics(self.mean[rows], self.deviation[rows], self.latest[rows], self.maximum[rows], percentiles)
+
 
 class Window:
     """Samples of every node, by row. Rows are given out by the owner; they grow by doubling and are reused."""

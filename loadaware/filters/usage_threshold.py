@@ -77,11 +77,11 @@ class UsageThreshold(Filter, frozen=True, kw_only=True):
         if self.statistic == "estimated":
             expected = nodes.in_flight(resource) + self.demand(pod.shape).get(resource, 0.0)
             return nodes.mean_or_latest(resource) + expected
-        if self.statistic.startswith("p"):
-            return nodes.percentile(float(self.statistic[1:]), resource)
         if self.statistic == "mean" and self.window is None:
             return nodes.mean_or_latest(resource)
-        return nodes.usage(self.statistic, resource, self.window)  # type: ignore[arg-type] - the rest are statistics
+        if self.statistic in ("mean", "maximum", "latest"):
+            return nodes.usage(self.statistic, resource, self.window)
+        return nodes.percentile(float(self.statistic[1:]), resource)
 
 
 def _must_run(pod: Pod) -> bool:

@@ -30,10 +30,13 @@ class HotCount(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
 
 
 FIVE_MINUTES, HOUR, DAY = Duration(300.0), Duration(3600.0), Duration(86400.0)
-PRIORITY = tuple(
-    Term(resource, statistic, window, weight)
-    for resource in (CPU, MEMORY)
-    for statistic, window, weight in (("mean", FIVE_MINUTES, 0.2), ("maximum", HOUR, 0.3), ("maximum", DAY, 0.5))
+PRIORITY = (
+    Term(CPU, "mean", FIVE_MINUTES, 0.2),
+    Term(CPU, "maximum", HOUR, 0.3),
+    Term(CPU, "maximum", DAY, 0.5),
+    Term(MEMORY, "mean", FIVE_MINUTES, 0.2),
+    Term(MEMORY, "maximum", HOUR, 0.3),
+    Term(MEMORY, "maximum", DAY, 0.5),
 )
 HOT_VALUE = (HotCount(FIVE_MINUTES, 5), HotCount(Duration(60.0), 2))
 

@@ -17,15 +17,18 @@ WINDOWS = (300.0, 600.0, 3600.0, 86400.0)
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Arrays (node, resource) in base units, NaN where nothing was measured; `pods` is (node,)."""
+    """Arrays (node, resource) in base units, NaN where nothing was measured; `pods` and `labels` are (node,)."""
 
     capacity: Floats
     allocatable: Floats
     mean: Floats
     deviation: Floats
     requested: Floats
+    limits: Floats
     in_flight: Floats
     pods: Floats
+    labels: Floats
+    """A number that each node has as a label."""
 
     def __len__(self) -> int:
         return len(self.pods)
@@ -46,16 +49,16 @@ class Cluster:
             statistics=self.statistics(),
             sampled_at=np.full(len(self), np.inf),
             requested=self.requested.copy(),
-            limits=self.requested.copy(),
+            limits=self.limits.copy(),
             pod_counts=self.pods.copy(),
-            labels=tuple({"number": str(n)} for n in range(len(self))),
+            labels=tuple({"number": str(int(n))} for n in self.labels),
             windows={length: self.statistics() for length in WINDOWS},
         )
 
     def nodes(self, rows: Sequence[int] | None = None) -> Nodes:
         """The columns of some rows, all of them by default."""
         asked = np.array(range(len(self)) if rows is None else rows, dtype=np.intp)
-        live = (self.requested.copy(), self.requested.copy(), self.pods.copy(), self.in_flight.copy())
+        live = (self.requested.copy(), self.limits.copy(), self.pods.copy(), self.in_flight.copy())
         return Nodes(self.snapshot(), asked, *live)
 
     def taken(self, order: Sequence[int]) -> "Cluster":
@@ -64,8 +67,8 @@ class Cluster:
 
     def scaled(self, units: Floats) -> "Cluster":
         """The same cluster in other units of cpu and memory."""
-        amounts = {column.name: getattr(self, column.name) * units for column in fields(self) if column.name != "pods"}
-        return Cluster(pods=self.pods, **amounts)
+        columns = {column.name: getattr(self, column.name) for column in fields(self)}
+        return Cluster(**{name: values * units if values.ndim == 2 else values for name, values in columns.items()})
 
     def with_mean(self, mean: Floats) -> "Cluster":
         return replace(self, mean=mean)
@@ -91,14 +94,17 @@ def clusters(draw: st.DrawFn, *, all_measured: bool = False, most: int = 5) -> C
     rows = draw(st.integers(1, most))
     dice = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     capacity = dice.choice(SIZES, (rows, 2)) * np.array([1.0, 4 * 2.0**30])
+    requested = capacity * _shares(dice, rows, 1.0, OFTEN)
     return Cluster(
         capacity=capacity,
         allocatable=capacity * dice.uniform(0.5, 1.0, (rows, 2)),
         mean=capacity * _shares(dice, rows, 1.2, OFTEN if all_measured else (*OFTEN, np.nan)),
         deviation=capacity * _shares(dice, rows, 0.5, (0.0,)),
-        requested=capacity * _shares(dice, rows, 1.0, OFTEN),
+        requested=requested,
+        limits=requested + capacity * _shares(dice, rows, 1.0, (0.0,)),
         in_flight=capacity * _shares(dice, rows, 0.5, (0.0,)),
         pods=dice.integers(0, 110, rows).astype(np.float64),
+        labels=dice.integers(0, 3, rows).astype(np.float64),
     )
 
 
@@ -123,9 +129,9 @@ class Declared:
 
 
 _ONES = np.ones((1, 2))
-ONE_NODE = Cluster(_ONES, _ONES, _ONES, _ONES, _ONES, _ONES, pods=np.ones(1))
+ONE_NODE = Cluster(_ONES, _ONES, _ONES, _ONES, _ONES, _ONES, _ONES, pods=np.ones(1), labels=np.ones(1))
 
-PODS = st.builds(Declared, st.integers(1, 200), st.integers(0, 200), st.integers(0, 8192))
+PODS = st.builds(Declared, st.integers(1, 200), st.integers(0, 200), st.integers(1, 8192))
 UNITS = st.tuples(st.sampled_from([2, 5, 1000]), st.sampled_from([2, 1024])).map(
     lambda units: np.array(units, dtype=np.float64)
 )
