@@ -12,7 +12,7 @@ run: setup ## start the demo on 127.0.0.1:8090 (PORT=... to change)
 	@$(BIN)/loadaware demo --port $(PORT)
 test: .venv/test.done ## run every test that needs Python alone
 	@$(BIN)/python -m pytest -m "$(FAST)" --cov --cov-report=term:skip-covered tests
-test-slow: .venv/test.done ## run the slow tests: the wheel in an empty environment
+test-slow: .venv/test.done ## run the slow tests: wheel in an empty environment, example plugin
 	@$(BIN)/python -m pytest -m slow tests
 integration: .venv/test.done ## run the tests that need a real Prometheus (built from source once)
 	@$(BIN)/python -m pytest -m integration tests/integration
@@ -23,7 +23,7 @@ check: .venv/test.done ## lint, format, types, import contracts
 format: .venv/test.done ## mend what the linter can mend
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 lock: ## pin every dependency anew (needs `uv` on the PATH)
-	@$(UV) pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra history --group test pyproject.toml -o requirements/test.txt
+	@$(UV) --group build pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra history --group build --group test pyproject.toml -o requirements/test.txt
 clean: ## remove what was made
 	@rm -rf .venv dist build .coverage* .mypy_cache .ruff_cache .hypothesis
 .PHONY: help setup run test test-slow integration e2e check format lock clean
@@ -32,6 +32,6 @@ UV := uv pip compile -q --universal --generate-hashes --python-version 3.11 --no
 .venv/bin/python:
 	@$(PYTHON) -m venv .venv
 .venv/run.done: .venv/bin/python requirements/run.txt pyproject.toml
-	@echo "setting up .venv (once)" && $(PIP) install --require-hashes -r requirements/run.txt && $(PIP) install --no-deps --editable . && touch $@
+	@echo "setting up .venv (once)" && $(PIP) install --require-hashes -r requirements/run.txt && $(PIP) install --no-deps --no-build-isolation --editable . && touch $@
 .venv/test.done: .venv/run.done requirements/test.txt
 	@echo "adding the test tools to .venv (once)" && $(PIP) install --require-hashes -r requirements/test.txt && touch $@

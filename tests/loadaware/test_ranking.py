@@ -19,6 +19,7 @@ from loadaware.ladder import Staleness
 from loadaware.profile import NamedFilter, Profile, WeightedScorer
 from loadaware.question import Question
 from loadaware.ranking import NEUTRAL, Ranking, indifferent, rank, to_priorities
+from loadaware.scorers.load_variation_risk_balancing import LoadVariationRiskBalancing
 from loadaware.scorers.scorer import Scorer
 from loadaware.snapshot import Nodes, Snapshot
 from loadaware.window import Bools
@@ -163,6 +164,40 @@ def test_when_everything_has_expired_all_are_neutral() -> None:
     assert by_name(rank_all(snapshot)) == {"a": NEUTRAL, "b": NEUTRAL}
 
 
+def requesting(**cpu: float) -> Snapshot:
+    """Nodes of four cores that all measure 2 cores in use, with one pod each that requests this much."""
+    return snapshot_of(
+        {
+            name: {
+                "capacity": {"cpu": 4},
+                "usage": {"cpu": {"mean": "2"}},
+                "pods": [{"spec": {"containers": [{"resources": {"requests": {"cpu": amount}}}]}}],
+            }
+            for name, amount in cpu.items()
+        }
+    )
+
+
+BY_LOAD = Profile("load", (WeightedScorer("risk", LoadVariationRiskBalancing()),))
+
+
+def test_what_is_requested_stands_in_for_expired_usage_but_is_never_better_than_the_median() -> None:
+    snapshot = aged(requesting(x=1.0, y=1.0, little=0.4, much=3.0), [0.0, 0.0, 5000.0, 5000.0])
+    # fresh: 2 of 4 cores, 75      requests of 0.4 would be 95 and are held at 75      requests of 3: 62.5
+    assert by_name(rank_all(snapshot, profile=BY_LOAD)) == {"x": 75.0, "y": 75.0, "little": 75.0, "much": 62.5}
+
+
+def test_when_everything_has_expired_what_is_requested_decides() -> None:
+    snapshot = aged(requesting(little=0.4, much=3.0), [5000.0, 5000.0])
+    assert by_name(rank_all(snapshot, profile=BY_LOAD)) == {"little": 95.0, "much": 62.5}
+
+
+def test_where_pods_cannot_be_watched_nothing_stands_in_for_expired_usage() -> None:
+    snapshot = aged(requesting(x=1.0, little=0.4, much=3.0), [0.0, 5000.0, 5000.0])
+    blind = dataclasses.replace(snapshot, pods_known=False)
+    assert by_name(rank_all(blind, profile=BY_LOAD)) == {"x": 75.0, "little": 75.0, "much": 75.0}
+
+
 scores_or_none = st.one_of(st.none(), st.floats(0.0, 100.0))
 
 
@@ -222,6 +257,12 @@ def test_what_one_scorer_does_not_know_stands_in_for_that_scorer_alone() -> None
     assert by_name(ranking)["c"] == (75.0 + 90.0) / 2
     assert ranking.parts[0].score.tolist() == [100.0, 50.0, 75.0]
     np.testing.assert_array_equal(ranking.parts[0].own, [100.0, 50.0, math.nan])
+
+
+@pytest.mark.parametrize(("combine", "score"), [("Weighted", 70.0), ("Mean", 60.0), ("Minimum", 40.0)])
+def test_scores_can_be_combined_in_other_ways(combine: str, score: float) -> None:
+    profile = profile_of(("first", 3.0), ("second", 1.0), combine=combine)
+    assert by_name(rank_all(both({"a": 80.0}, {"a": 40.0}), profile=profile)) == {"a": score}
 
 
 def test_a_profile_without_scorers_is_neutral() -> None:
