@@ -116,7 +116,10 @@ def serve(  # noqa: PLR0917 - click passes options by name
 @click.option("--speed", type=click.FloatRange(1, 3600), default=60, show_default=True, help="Simulated s per second.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another cluster.")
 @click.option("--duration", type=click.FloatRange(1), help="Stop by itself after so many seconds.")
-def demo(port: int, nodes: int, load: float, speed: float, seed: int, duration: float | None) -> None:  # noqa: PLR0917
+@click.option("--picture", type=click.Path(dir_okay=False), help="Write the last frame here, as SVG.")
+def demo(  # noqa: PLR0917 - click passes options by name
+    port: int, nodes: int, load: float, speed: float, seed: int, duration: float | None, picture: str | None
+) -> None:
     """See it work, with no cluster at hand.
 
     A simulated cluster (unequal nodes, workloads that use more or less than they request, daily rhythm, bursts,
@@ -125,7 +128,7 @@ def demo(port: int, nodes: int, load: float, speed: float, seed: int, duration: 
     """
     from loadaware.demonstration import run
 
-    sys.exit(run(port=port, nodes=nodes, load=load, speed=speed, seed=seed, duration_seconds=duration))
+    sys.exit(run(port=port, nodes=nodes, load=load, speed=speed, seed=seed, duration_seconds=duration, picture=picture))
 
 
 @cli.command()

@@ -63,7 +63,13 @@ class DemoService:
 
 
 def run(  # noqa: PLR0917 - the command line passes them by name
-    port: int, nodes: int, load: float, speed: float, seed: int, duration_seconds: float | None
+    port: int,
+    nodes: int,
+    load: float,
+    speed: float,
+    seed: int,
+    duration_seconds: float | None,
+    picture: str | None = None,
 ) -> int:
     """Run until Ctrl-C, or for so many seconds; the exit code."""
     logging.disable(logging.INFO)
@@ -73,5 +79,6 @@ def run(  # noqa: PLR0917 - the command line passes them by name
         port=port,
         speed=speed,
         stop_after_seconds=duration_seconds,
+        picture=picture,
     )
     return run_demo(settings, lambda clock: DemoService(config, clock), loop_factory=uvloop.new_event_loop)

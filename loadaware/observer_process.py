@@ -1,7 +1,7 @@
 """The observer in a process of its own, so that reading and decoding never stall a request.
 
 Measured with 5,000 nodes and 150,000 pods (docs/decisions/0002-observer-process.md): decoding in a thread of the
-serving process stalls it for a quarter of a second at a time. So the child reads, decodes, keeps the window and makes
+serving process stalls it for more than half a second at a time. So the child reads, decodes, keeps the window and makes
 snapshots; the parent receives finished ones over a pipe and swaps a reference. If the child dies the parent goes on
 with the last snapshot and starts another. If the parent dies the child notices that its standard input ended.
 """

@@ -28,7 +28,7 @@ from loadaware.demo.extender_client import HttpExtender, NoAdvice
 from loadaware.demo.frame import ExtenderView, Frame
 from loadaware.demo.plain import PlainView, summary
 from loadaware.demo.scheduler import Scheduler, run_schedulers
-from loadaware.demo.view import LiveView
+from loadaware.demo.view import LiveView, save_picture
 from loadaware.demo.world import World, WorldSettings
 from loadaware.simulation.watch import News
 
@@ -76,6 +76,8 @@ class DemoSettings:
     extender_weight: int = 1
     stop_after_seconds: float | None = None
     """Real seconds; None: until Ctrl-C, or until the simulated days are over."""
+    picture: str | None = None
+    """A file for the last frame, as SVG."""
     line_seconds: float = 5.0
     """Between two lines where there is no terminal."""
 
@@ -179,6 +181,8 @@ class _Demo:
             self._extender.close()
         if self._failure is None:
             self._console.print(summary(self._frame()), highlight=False)
+            if self._settings.picture is not None:
+                save_picture(self._frame(), self._settings.picture)
 
     async def _drive(self) -> None:
         """Let the time pass, step by step, until told to stop or the end of the simulated days."""

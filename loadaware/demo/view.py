@@ -5,9 +5,12 @@ nodes fit, they stand in two columns, or only the hottest are shown. `LiveView` 
 that the terminal afterwards is as it was.
 """
 
+import io
 import math
+import re
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console, Group, RenderableType
@@ -43,6 +46,15 @@ def render(frame: Frame, width: int, height: int, *, ascii_only: bool = False) -
         foot.add_row(_figures(frame), _decisions(frame.decisions, decisions, width - 56))
         return Group(*parts, foot)
     return Group(*parts, _figures(frame), _decisions(frame.decisions, decisions, width))
+
+
+def save_picture(frame: Frame, path: str, width: int = 120, height: int = 38) -> None:
+    """The picture as an SVG file that needs nothing from another host: rich would fetch its font."""
+    console = Console(record=True, width=width, height=height, file=io.StringIO(), force_terminal=True)
+    console.print(render(frame, width, height))
+    drawn = console.export_svg(title="loadaware demo")
+    drawn = re.sub(r"(?s)@font-face \{.*?\}|<!--.*?-->", "", drawn).replace("Fira Code,", "")
+    Path(path).write_text(drawn.replace("Fira Code", "monospace"), encoding="utf-8")
 
 
 def _header(frame: Frame, *, brief: bool) -> Text:

@@ -17,6 +17,10 @@ from loadaware.window import Bools
 class Filter(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Base of every filter."""
 
+    when: ClassVar[str] = ""
+    """When to use it; for docs/plugins.md."""
+    beware: ClassVar[str] = ""
+    """What it gets wrong; for docs/plugins.md."""
     unresolvable: ClassVar[bool] = False
     load_rule: ClassVar[bool] = False
 

@@ -15,9 +15,17 @@ from loadaware.window import Bools
 class LabelPresent(Filter, frozen=True, kw_only=True):
     """Reject nodes without a label (or, with `absent`, nodes that have it)."""
 
+    when: ClassVar[str] = "Nodes are opted in, or out, by a label that needs no value."
+    beware: ClassVar[str] = (
+        "It holds for every pod of the profile. For single pods a node selector or a taint says the same, and "
+        "kube-scheduler knows them itself."
+    )
     unresolvable: ClassVar[bool] = True
+
     label: str
+    """The label's name."""
     absent: bool = False
+    """Reject the nodes that have it, and not those that lack it."""
 
     def rejects(self, nodes: Nodes, pod: Pod) -> Bools:
         """See the class."""
@@ -31,9 +39,19 @@ class LabelPresent(Filter, frozen=True, kw_only=True):
 class LabelEquals(Filter, frozen=True, kw_only=True):
     """Reject nodes whose label does not have that value."""
 
+    when: ClassVar[str] = (
+        "The pods of a profile belong on nodes with one label value, such as `pool: batch`, and their manifests "
+        "are not yours to change."
+    )
+    beware: ClassVar[str] = (
+        "The value is compared as text, letter by letter: `True` is not `true`. If no node has it, the pod waits."
+    )
     unresolvable: ClassVar[bool] = True
+
     label: str
+    """The label's name."""
     value: str
+    """What it must be."""
 
     def rejects(self, nodes: Nodes, pod: Pod) -> Bools:
         """See the class."""
@@ -53,8 +71,11 @@ class Requirement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of a label expression, as in a node selector."""
 
     key: str
+    """The label's name."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    """As in a node selector."""
     values: tuple[str, ...] = ()
+    """Texts to be compared with; one whole number for `Gt` and `Lt`; none for `Exists` and `DoesNotExist`."""
 
     def __post_init__(self) -> None:
         if self.operator in ("In", "NotIn") and not self.values:
@@ -84,8 +105,17 @@ class Requirement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LabelExpression(Filter, frozen=True, kw_only=True):
     """Reject nodes that do not meet every requirement of a label expression."""
 
+    when: ClassVar[str] = (
+        "One label and one value do not say it: several labels, sets of values, numbers above or below a bound."
+    )
+    beware: ClassVar[str] = (
+        "All requirements must hold; there is no or. `NotIn` and `DoesNotExist` let nodes pass that lack the "
+        "label, as in Kubernetes."
+    )
     unresolvable: ClassVar[bool] = True
+
     match_expressions: tuple[Requirement, ...]
+    """Requirements as in a node selector, all of which must hold."""
 
     def rejects(self, nodes: Nodes, pod: Pod) -> Bools:
         """See the class."""

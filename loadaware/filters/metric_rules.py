@@ -1,7 +1,7 @@
 """Telemetry Aware Scheduling's dontschedule: rules on named metrics, chosen by the pod."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -20,8 +20,11 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A node violates it when its metric is so."""
 
     metric: str
+    """The resource's name in the source."""
     operator: Literal["LessThan", "GreaterThan", "Equals"]
+    """How the value is compared."""
     target: Quantity
+    """With what, in the metric's own unit."""
 
     def violated(self, values: Floats) -> Bools:
         """Per node; what was not measured violates nothing."""
@@ -38,7 +41,9 @@ class Policy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     """Rules joined by anyOf (one violated is enough) or allOf (all must be)."""
 
     rules: tuple[Rule, ...]
+    """A node that violates them is rejected."""
     join: Literal["anyOf", "allOf"] = "anyOf"
+    """Whether one violated rule is enough, or all must be."""
 
 
 class MetricRules(Filter, frozen=True, kw_only=True):
@@ -50,9 +55,22 @@ class MetricRules(Filter, frozen=True, kw_only=True):
     everywhere, with a reason that says so: a wrong name is a mistake of a person, and silence would hide it.
     """
 
+    when: ClassVar[str] = (
+        "Pods choose their own rules by a label, on any metric that a source can tell. For those who come from "
+        "Telemetry Aware Scheduling."
+    )
+    beware: ClassVar[str] = (
+        "Rules compare the latest value, in the metric's own unit and not as a share of the node. It is no load "
+        "rule: a policy that every node violates leaves the pod waiting. A metric that no source tells rejects "
+        "nobody."
+    )
+
     policies: Mapping[str, Policy]
+    """Rules by the name that pods use."""
     pod_key: str = "telemetry-policy"
+    """The pod's label, or else annotation, that names its policy."""
     default_policy: str = ""
+    """For pods that name none. Empty: they pass."""
 
     def __post_init__(self) -> None:
         if self.default_policy and self.default_policy not in self.policies:

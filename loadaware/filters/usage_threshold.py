@@ -29,13 +29,26 @@ class UsageThreshold(Filter, frozen=True, kw_only=True):
     DaemonSets and of system-critical priority pass: they must run where they must run. What was not measured passes.
     """
 
+    when: ClassVar[str] = (
+        "A ceiling: nodes above it get no further pods, however the other scores turn out. It goes well with "
+        "scorers that pack."
+    )
+    beware: ClassVar[str] = (
+        "A share of busy nodes is normal; a low threshold takes choice away from the scorers and sends bursts to "
+        "the few nodes below it. `mean` looks back a whole window, so a sudden rise is seen late; `estimated` "
+        "sees pods in flight."
+    )
     load_rule: ClassVar[bool] = True
     in_flight_rule: ClassVar[str] = "LessMeasured"
 
     thresholds: Mapping[str, Percent] = field(default_factory=lambda: {CPU: 65.0, MEMORY: 95.0})
+    """Percent of allocatable per resource above which a node is rejected."""
     statistic: Literal["mean", "maximum", "latest", "p50", "p90", "p95", "p99", "estimated"] = "mean"
+    """What is compared with the threshold."""
     window: Duration | None = None
+    """The window of `mean`, `maximum` or `latest`, if not the main one; one that is not kept rejects nobody."""
     high_priority_thresholds: Mapping[str, Percent] = {}
+    """For pods of high priority, on the usage of such pods alone. Empty: as for the others."""
 
     def rejects(self, nodes: Nodes, pod: Pod) -> Bools:
         """See the class."""

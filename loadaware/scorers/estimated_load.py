@@ -29,16 +29,31 @@ class EstimatedLoad(Scorer, frozen=True, kw_only=True):
     priority, only the usage of pods of high priority: the others can be evicted.
     """
 
+    when: ClassVar[str] = (
+        "The all-round choice to even out load: CPU and memory together, with pods counted before they are "
+        "measured. For those who come from Koordinator."
+    )
+    beware: ClassVar[str] = (
+        "Its estimates are shares of what pods declare: pods that declare far more than they use look heavy until "
+        "they are measured. The percentile of `aggregated` must be among `window.percentiles`, or nothing is "
+        "scored."
+    )
     in_flight_rule: ClassVar[str] = "LessMeasured"
 
     resource_weights: Mapping[str, Weight] = field(default_factory=lambda: {CPU: 1.0, MEMORY: 1.0})
+    """How much each resource counts."""
     estimated_scaling_factors: Mapping[str, Factor] = field(default_factory=lambda: {CPU: 85.0, MEMORY: 70.0})
+    """Percent of what a pod declares that it is expected to use."""
     default_requests: Mapping[str, Quantity] = field(
         default_factory=lambda: {CPU: Quantity(0.25), MEMORY: Quantity(200 * 2**20)}
     )
+    """Expected of a pod that declares nothing."""
     aggregated: Literal["mean", "p50", "p90", "p95", "p99"] = "mean"
+    """The mean of `usageWindow`, or a percentile of the main window."""
     usage_window: Duration = Duration(300.0)
+    """The window of the mean; one that is not kept gives way to the main one."""
     score_according_prod_usage: bool = False
+    """For a pod of high priority, count only what pods of high priority use."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """See the class."""

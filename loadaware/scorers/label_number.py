@@ -1,6 +1,6 @@
 """A number in a node's label becomes the score."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from collectors.manifests import Pod
 from collectors.reading import Floats
@@ -17,8 +17,16 @@ class LabelNumber(Scorer, frozen=True, kw_only=True):
     A node without the label, or with one that is no number, is not scored: it gets the median of the others.
     """
 
+    when: ClassVar[str] = "You know which nodes are better, by price or age say, and can write it on them as a label."
+    beware: ClassVar[str] = (
+        "It sees no load: beside other scorers it pulls every pod to the same nodes, full or not. Only the order "
+        "and the proportions count, as the range is stretched over the nodes asked."
+    )
+
     label: str
+    """The label whose number counts."""
     prefer: Literal["Highest", "Lowest"] = "Highest"
+    """Which end comes first."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """The number, or minus it."""

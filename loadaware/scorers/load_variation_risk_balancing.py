@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from msgspec import Meta
@@ -23,8 +23,19 @@ class LoadVariationRiskBalancing(Scorer, frozen=True, kw_only=True):
     The peer counts no pods in flight, so bursts herd; here they are counted, except in `raw`.
     """
 
+    when: ClassVar[str] = (
+        "Load that swings: of two nodes with the same mean the steadier one wins, so that peaks meet fewer full nodes."
+    )
+    beware: ClassVar[str] = (
+        "It needs a deviation: a window with few samples, or a source that tells only the latest value, leaves "
+        "the mean alone. Mean and deviation count alike, so an idle node that swings may lose to a busy one that "
+        "is steady."
+    )
+
     safe_variance_margin: Annotated[float, Meta(ge=0)] = 1.0
+    """By how much the deviation is multiplied."""
     safe_variance_sensitivity: float = 1.0
+    """Above 1 small deviations count more, below 1 less; at 0 only a full one counts; below 0 it is taken as it is."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """See the class."""

@@ -1,7 +1,7 @@
 """Trimaran's LowRiskOverCommitment: prefer nodes where promised limits are unlikely to be called in."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from msgspec import Meta, field
@@ -21,15 +21,26 @@ Weight = Annotated[float, Meta(ge=0, le=1)]
 class LowRiskOverCommitment(Scorer, frozen=True, kw_only=True):
     """Prefer nodes where limits above the capacity, and load above the requests, are unlikely.
 
-    R, L = sums of requests and limits with the pod (R capped at C); R-, L- = without it; C = allocatable
-    risk limit = (L - C) / (L - R) if L > C else 0
-    P = probability that the load stays below R- / C, if it is Beta with the node's mean and deviation
-    risk = clamp01(w * risk limit + (1 - w) * (1 - P)), the worse of CPU and memory
-    score = 100 * (1 - risk);  a pod that declares nothing: 0 on every node
+        R, L = sums of requests and limits with the pod (R capped at C); R-, L- = without it; C = allocatable
+        risk limit = (L - C) / (L - R) if L > C else 0
+        P = probability that the load stays below R- / C, if it is Beta with the node's mean and deviation
+        risk = clamp01(w * risk limit + (1 - w) * (1 - P)), the worse of CPU and memory
+        score = 100 * (1 - risk);  a pod that declares nothing: 0 on every node
+
+    The limits are looked at with the pod, the load as it is without it: so the peer has it.
     """
 
+    when: ClassVar[str] = "Clusters that promise more than they have: pods with limits well above their requests."
+    beware: ClassVar[str] = (
+        "It looks at promises more than at load: pods that declare nothing get 0 on every node, so for them it "
+        "decides nothing. Close to full the distribution is all or nothing, and a little more load may score "
+        "better."
+    )
+
     smoothing_window_size: Annotated[int, Meta(ge=1)] = 5
+    """How many samples the deviation is taken to be smoothed over; it grows by the root of this."""
     risk_limit_weights: Mapping[str, Weight] = field(default_factory=lambda: {CPU: 0.5, MEMORY: 0.5})
+    """Per resource, the share of the limits' risk; the rest is the load's."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """See the class."""

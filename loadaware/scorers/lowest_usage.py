@@ -1,6 +1,7 @@
 """The least loaded node wins."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 from msgspec import field
@@ -22,8 +23,16 @@ class LowestUsage(Scorer, frozen=True, kw_only=True):
     burst herds onto one node. `countInFlight: false` shows that.
     """
 
+    when: ClassVar[str] = "The plainest wish: the node that uses least, first. Good alone, and easy to explain."
+    beware: ClassVar[str] = (
+        "It is stretched over the whole range, so one percent of difference counts as much as fifty; beside other "
+        "scorers give it a small weight. A node with one resource unmeasured is not scored."
+    )
+
     resources: Mapping[str, float] = field(default_factory=lambda: {CPU: 1.0})
+    """The resources that count, with their weights."""
     count_in_flight: bool = True
+    """Count pods that are placed but not measured yet."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """Minus the utilization."""

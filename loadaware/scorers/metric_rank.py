@@ -1,6 +1,6 @@
 """Telemetry Aware Scheduling's scheduleonmetric: rank nodes by any named metric."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -19,8 +19,16 @@ class MetricRank(Scorer, frozen=True, kw_only=True):
     The peer answers 10 - rank, which is below zero from the 12th node on; `raw` shows that number.
     """
 
+    when: ClassVar[str] = "Any number that a source can tell of a node: temperature, queue length, free licences."
+    beware: ClassVar[str] = (
+        "Only the order counts: a hair's breadth is as good as a mile. It takes the latest value, so a metric "
+        "that jumps makes the order jump, and pods in flight are not seen."
+    )
+
     metric: str
+    """The resource's name in the source: `cpu`, `memory`, or one of `nodeQueries`."""
     operator: Literal["LessThan", "GreaterThan"] = "LessThan"
+    """`LessThan`: the lowest first; `GreaterThan`: the highest first."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """The metric, or minus it."""

@@ -1,6 +1,6 @@
 """Crane's Dynamic scheduler: load over minutes, an hour and a day, less a penalty for recent bindings."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -17,16 +17,22 @@ class Term(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One statistic of one window, with its weight."""
 
     resource: str
+    """The resource."""
     statistic: Literal["mean", "maximum"]
+    """What of the window."""
     window: Duration
+    """Its length: the main one's or one of `window.others`."""
     weight: Annotated[float, Meta(gt=0)]
+    """How much it counts."""
 
 
 class HotCount(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """So many bindings within that time make a node hotter by one."""
 
     time_range: Duration
+    """How far back bindings are counted."""
     count: Annotated[int, Meta(gt=0)]
+    """How many of them make one degree of heat, worth 10 points."""
 
 
 FIVE_MINUTES, HOUR, DAY = Duration(300.0), Duration(3600.0), Duration(86400.0)
@@ -51,8 +57,20 @@ class MultiWindowLoad(Scorer, frozen=True, kw_only=True):
     Counting bindings by number and not by size is the formula's: a large pod heats a node as much as a small one.
     """
 
+    when: ClassVar[str] = (
+        "Load with a daily rhythm: a node that is quiet now but peaked within the day is taken with care. For "
+        "those who come from Crane."
+    )
+    beware: ClassVar[str] = (
+        "After a peak a node stays disliked for a day, though the cause be gone. Recent pods are counted by "
+        "number alone, and none at all when it runs isolated. Windows that are not kept (`window.others`) count "
+        "for nothing."
+    )
+
     priority: tuple[Term, ...] = PRIORITY
+    """The statistics that count, each with its weight."""
     hot_value: tuple[HotCount, ...] = HOT_VALUE
+    """How recent bindings make a node hot."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """See the class."""

@@ -1,6 +1,6 @@
 """Prefer nodes near the pods that this one talks to."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 import numpy as np
@@ -22,7 +22,9 @@ class Link(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     """What it costs to talk between two zones or two regions, either way."""
 
     between: tuple[str, str]
+    """Two zones or two regions, as the nodes' topology labels name them."""
     cost: Cost
+    """What it costs, either way."""
 
 
 class NetworkCost(Scorer, frozen=True, kw_only=True):
@@ -37,12 +39,27 @@ class NetworkCost(Scorer, frozen=True, kw_only=True):
     that names nothing, or nothing that runs, leaves every node unscored.
     """
 
+    when: ClassVar[str] = (
+        "Applications that talk a lot, in clusters over several zones or regions where traffic between them is "
+        "slow or paid for."
+    )
+    beware: ClassVar[str] = (
+        "It draws pods together and sees no load: give it scorers of load beside it. It knows only what "
+        "annotations say, and nothing of other pods when it runs isolated."
+    )
+
     annotation: str = "loadaware.io/talks-to"
+    """The pod's annotation that lists the applications it talks to."""
     same_zone: Cost = 1.0
+    """The cost to a node of the same zone."""
     same_region: Cost = 10.0
+    """The cost to another zone of the same region."""
     elsewhere: Cost = 100.0
+    """The cost to any other node."""
     links: tuple[Link, ...] = ()
+    """Costs between two zones or regions, instead of the general ones."""
     latency_metric: str = ""
+    """A metric of the node that is added to its cost."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """Minus the cost."""

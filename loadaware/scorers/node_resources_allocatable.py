@@ -1,7 +1,7 @@
 """scheduler-plugins' NodeResourcesAllocatable: prefer small nodes, or large ones."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta, field
@@ -24,8 +24,18 @@ class NodeResourcesAllocatable(Scorer, frozen=True, kw_only=True):
     The default weights make a core worth a GiB.
     """
 
+    when: ClassVar[str] = (
+        "Nodes of unlike sizes: fill the small ones first and keep the large ones free for large pods, or the reverse."
+    )
+    beware: ClassVar[str] = (
+        "It looks at a node's size and never at what is used or requested: alone it puts every pod on the same "
+        "nodes until they are full."
+    )
+
     mode: Literal["Least", "Most"] = "Least"
+    """Prefer the smallest or the largest nodes."""
     resources: Mapping[str, Weight] = field(default_factory=lambda: {CPU: float(1 << 20), MEMORY: 1.0})
+    """The resources that make up a node's size, with their weights."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """The size, or minus it."""

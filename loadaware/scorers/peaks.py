@@ -1,6 +1,7 @@
 """Trimaran's Peaks: place a pod where the cluster's power consumption rises least."""
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -18,8 +19,11 @@ class PowerModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """power(x) = k0 + k1 * e^(k2 * x), x the CPU utilization in percent."""
 
     k0: float
+    """The constant part; it makes no difference to the score."""
     k1: float
+    """How much the curve rises."""
     k2: float
+    """How steeply."""
 
 
 class Peaks(Scorer, frozen=True, kw_only=True):
@@ -33,8 +37,18 @@ class Peaks(Scorer, frozen=True, kw_only=True):
     model takes that of "*"; without one it is not scored.
     """
 
+    when: ClassVar[str] = (
+        "You measured what your machines draw at which utilization, and want the cluster to draw less."
+    )
+    beware: ClassVar[str] = (
+        "It is as good as its models; without any, no node is scored. It looks at CPU alone and packs by design, "
+        "so give it a limit such as `UsageThreshold`."
+    )
+
     node_power_model: Mapping[str, PowerModel] = {}
+    """Models by node name; `*` is that of every other node."""
     compatible: bool = False
+    """Score as the peer does, its best score for overloaded nodes included, and nothing in flight."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """The rise in power; infinite on a node that would be overloaded."""

@@ -1,5 +1,7 @@
 """scheduler-plugins' PodState: prefer nodes that are about to have room."""
 
+from typing import ClassVar
+
 from collectors.manifests import Pod
 from collectors.reading import Floats
 from loadaware.scorers.normalize import stretched
@@ -10,9 +12,19 @@ from loadaware.snapshot import Nodes
 class PodState(Scorer, frozen=True, kw_only=True):
     """Prefer nodes with many terminating and few nominated pods.
 
-    state = terminating pods - pods nominated to the node
-    score = 100 * (state - lowest) / (highest - lowest) over the nodes asked;  all equal: 0
+        state = terminating pods - pods nominated to the node
+        score = 100 * (state - lowest) / (highest - lowest) over the nodes asked;  all equal: 0
+
+    Terminating pods leave room soon; nominated ones have been promised room by preemption.
     """
+
+    when: ClassVar[str] = (
+        "Clusters with much preemption: nodes that are about to be empty get the next pod, nodes promised to "
+        "others do not."
+    )
+    beware: ClassVar[str] = (
+        "It counts pods, not their sizes, and sees no load. Without a watch on pods every node is equal."
+    )
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """The state: the peer's number before it normalizes."""

@@ -10,7 +10,7 @@ by itself, `normalize` brings the numbers of all nodes asked about into [0, 100]
 
 import math
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -22,6 +22,11 @@ from loadaware.snapshot import Nodes
 
 class Scorer(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Base of every scorer."""
+
+    when: ClassVar[str] = ""
+    """When to use it; for docs/plugins.md."""
+    beware: ClassVar[str] = ""
+    """What it gets wrong; for docs/plugins.md."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """How good each node is, by itself; NaN where it was not measured. In [0, 100] unless `normalize` says how."""

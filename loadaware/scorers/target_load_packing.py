@@ -1,7 +1,7 @@
 """Trimaran's TargetLoadPacking: pack nodes up to a target CPU utilization, spread beyond it."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from msgspec import Meta, field
@@ -26,9 +26,21 @@ class TargetLoadPacking(Scorer, frozen=True, kw_only=True):
     the last bit decides, and the sum is made as the peer makes it: the mean's percentage first, then millicores.
     """
 
+    when: ClassVar[str] = (
+        "Fewer nodes, well used: pack up to a target and keep the rest free for an autoscaler to take away; "
+        "spread beyond it."
+    )
+    beware: ClassVar[str] = (
+        "It looks at CPU alone. Just past the target a score falls from 100 to the target's own number, so nodes "
+        "near it change places quickly; pods that declare nothing count as `defaultRequests`."
+    )
+
     target_utilization: Annotated[float, Meta(gt=0, lt=100)] = 40.0
+    """X, percent of CPU up to which nodes are packed."""
     default_requests: Mapping[str, Quantity] = field(default_factory=lambda: {CPU: Quantity(1.0)})
+    """Expected of a container that declares neither limit nor request."""
     default_requests_multiplier: Annotated[float, Meta(ge=1)] = 1.5
+    """How much more than its request a container without a limit is expected to use."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """See the class."""
