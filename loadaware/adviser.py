@@ -18,9 +18,11 @@ from loadaware.profile import Profile
 from loadaware.question import Question
 from loadaware.ranking import Ranking, indifferent, rank
 from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
+from loadaware.window import Ints
 
 MOST_TIED = 64
-"""A booking is shared among equally good nodes; if more than this are equal, nothing is known and none is booked."""
+"""A booking is shared among nodes of equal priority. If more than this are equal it goes to the best by score; if those
+are as many too, nothing is known and none is booked."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,7 @@ class Adviser:
         with self.in_flight.without(pod.identity):
             ranking = rank(chosen, self._question(pod, names, now), self.breaker, explain=explain)
         if book:
-            best = ranking.best()
-            self._book(pod, [names[position] for position in best] if len(best) <= MOST_TIED else [])
+            self._book(pod, [names[position] for position in _likely(ranking).tolist()])
         return ranking
 
     def _question(self, pod: Pod, names: Sequence[str], now: float) -> Question:
@@ -130,3 +131,11 @@ class Adviser:
     def _book(self, pod: Pod, names: Sequence[str]) -> None:
         shares = [1.0 / len(names) for _ in names]
         self.in_flight.book(pod.identity, pod.shape, names, shares, self._clock())
+
+
+def _likely(ranking: Ranking) -> Ints:
+    """Where the pod will probably go: kube-scheduler sees only the ints, so among equals it may take any."""
+    for best in (ranking.best_on_the_wire(), ranking.best()):
+        if len(best) <= MOST_TIED:
+            return best
+    return ranking.order()[:0]

@@ -157,7 +157,8 @@ class WindowSection(Section, frozen=True, kw_only=True):
     """How much past is kept, and how it is summed up."""
 
     length: Duration = Duration(900.0)
-    """The main window: mean and deviation are over this. As Trimaran's load-watcher has it."""
+    """The main window: mean and deviation are over this. As Trimaran's load-watcher has it. At most 240 samples are
+    kept per node, so a source that has a new one every second fills four minutes of it."""
     others: tuple[Duration, ...] = (Duration(300.0), Duration(600.0), Duration(3600.0), Duration(86400.0))
     """Other lengths that plugins may use. Those longer than `length` are kept in 60 buckets each."""
     percentiles: tuple[float, ...] = (95.0,)

@@ -57,6 +57,10 @@ class Ranking:
         """Positions of the nodes with the highest score."""
         return np.flatnonzero(self.scores == self.scores.max(initial=-np.inf))
 
+    def best_on_the_wire(self) -> Ints:
+        """Positions of the nodes with the highest priority: more than `best`, for ints are coarser."""
+        return np.flatnonzero(self.priorities == self.priorities.max(initial=0))
+
     def order(self) -> Ints:
         """Positions, best first; equal ones in the order asked."""
         return np.argsort(-self.scores, kind="stable")

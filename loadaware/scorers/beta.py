@@ -72,14 +72,15 @@ def _by_normal(x: Floats, a: Floats, b: Floats) -> Floats:
     y, n = 1.0 - x, a + b - 1.0
     d = b - 1.0 / 3.0 - (n + 1.0 / 3.0) * y + 0.02 * (x / b - y / a + (x - 0.5) / (n + 1.0))
     bend = 1.0 + x * _bend((b - 0.5) / (n * y)) + y * _bend((a - 0.5) / (n * x))
-    z = d * np.sqrt(np.maximum(bend, 0.0) / ((n + 1.0 / 6.0) * x * y))
+    z = d * np.sqrt(np.maximum(bend, 1e-12) / ((n + 1.0 / 6.0) * x * y))
     return 0.5 * _erfc(-z / np.sqrt(2.0))
 
 
 def _bend(z: Floats) -> Floats:
     """g(z); by its series near 1, where numerator and denominator both vanish."""
-    off = z - 1.0
+    z = np.minimum(z, 1e100)
+    near = np.abs(z - 1.0) < 0.01
+    off = np.where(near, z - 1.0, 0.0)
     series = off * (-1.0 / 3.0 + off * (1.0 / 6.0 + off * (-1.0 / 10.0 + off * (1.0 / 15.0 - off / 21.0))))
-    near = np.abs(off) < 0.01
-    z, off = np.where(near, 2.0, z), np.where(near, 1.0, off)
-    return np.where(near, series, (1.0 - z * z + 2.0 * z * np.log(z)) / (off * off))
+    z = np.where(near, 2.0, z)
+    return np.where(near, series, (1.0 - z * z + 2.0 * z * np.log(z)) / (1.0 - z) ** 2)

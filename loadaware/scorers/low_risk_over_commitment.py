@@ -1,6 +1,6 @@
 """Trimaran's LowRiskOverCommitment: prefer nodes where promised limits are unlikely to be called in."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -9,7 +9,7 @@ from msgspec import Meta, field
 from collectors.manifests import Pod
 from collectors.reading import CPU, MEMORY, Floats
 from loadaware.scorers.beta import beta_cdf
-from loadaware.scorers.scorer import Scorer, round_half_away
+from loadaware.scorers.scorer import Scorer, percent, round_half_away
 from loadaware.snapshot import Nodes
 
 MOST_VARIANCE = 0.99
@@ -21,11 +21,12 @@ Weight = Annotated[float, Meta(ge=0, le=1)]
 class LowRiskOverCommitment(Scorer, frozen=True, kw_only=True):
     """Prefer nodes where limits above the capacity, and load above the requests, are unlikely.
 
-        R, L = sums of requests and limits with the pod (R capped at C); R-, L- = without it; C = allocatable
+        R, L = sums of requests and of max(limit, request) with the pod (R capped at C); R-, L- = without it
+        C = allocatable
         risk limit = (L - C) / (L - R) if L > C else 0
         P = probability that the load stays below R- / C, if it is Beta with the node's mean and deviation
         risk = clamp01(w * risk limit + (1 - w) * (1 - P)), the worse of CPU and memory
-        score = 100 * (1 - risk);  a pod that declares nothing: 0 on every node
+        score = 100 * (1 - risk);  a pod that declares neither CPU nor memory: 0 on every node
 
     The limits are looked at with the pod, the load as it is without it: so the peer has it.
     """
@@ -44,48 +45,57 @@ class LowRiskOverCommitment(Scorer, frozen=True, kw_only=True):
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """See the class."""
-        measured = ~(np.isnan(nodes.mean_or_latest(CPU)) & np.isnan(nodes.mean_or_latest(MEMORY)))
-        if not any(amount > 0 for _, amount in (*pod.shape.requests, *pod.shape.limits)):
-            return np.where(measured, 0.0, np.nan)
-        risk = np.maximum(self.risk(nodes, pod, CPU), self.risk(nodes, pod, MEMORY))
-        return np.where(measured, 100.0 * (1.0 - risk), np.nan)
+        return self._score(nodes, pod, nodes.allocatable)
 
     def raw(self, nodes: Nodes, pod: Pod) -> Floats:
-        """The integer that Trimaran gives."""
-        return round_half_away(self.score(nodes, pod))
+        """The integer that Trimaran gives: percent of capacity taken as percent of allocatable."""
+        return round_half_away(self._score(nodes, pod, nodes.capacity))
 
-    def risk(self, nodes: Nodes, pod: Pod, resource: str) -> Floats:
-        """The risk of one resource in [0, 1]; a resource without metrics has no load risk."""
+    def risk(self, nodes: Nodes, pod: Pod, resource: str, base: Floats) -> Floats:
+        """The risk of one resource in [0, 1], usage being of `base`; what was not measured has no load risk.
+
+        Sums are compared as shares rounded to a hundred-billionth: forty pods of 100m are four cores, not a bit more.
+        """
         capacity = nodes.allocatable(resource)
         request = pod.shape.request(resource)
         limit = max(pod.shape.limit(resource), request)
-        requests_before = np.minimum(nodes.requested(resource), capacity)
-        limits_before = nodes.limits(resource)
-        requests = np.minimum(nodes.requested(resource) + request, capacity)
-        risk_limit = _risk_limit(requests, limits_before + limit, capacity)
+        requests = np.minimum(_share(nodes.requested(resource) + request, capacity), 1.0)
+        risk_limit = _risk_limit(requests, _share(nodes.limits(resource) + limit, capacity))
         weight = self.risk_limit_weights.get(resource, 0.5)
-        load_risk = self._load_risk(nodes, resource, requests_before / capacity, limits_before / capacity)
-        risk = np.clip(weight * risk_limit + (1.0 - weight) * load_risk, 0.0, 1.0)
+        risk = np.clip(weight * risk_limit + (1.0 - weight) * self._load_risk(nodes, resource, base), 0.0, 1.0)
         return np.where(np.isnan(risk), 0.0, risk)
 
-    def _load_risk(self, nodes: Nodes, resource: str, requested: Floats, limited: Floats) -> Floats:
+    def _score(self, nodes: Nodes, pod: Pod, base: Callable[[str], Floats]) -> Floats:
+        measured = ~(np.isnan(nodes.mean_or_latest(CPU)) & np.isnan(nodes.mean_or_latest(MEMORY)))
+        if not any(max(pod.shape.request(r), pod.shape.limit(r)) > 0 for r in (CPU, MEMORY)):
+            return np.where(measured, 0.0, np.nan)
+        cpu, memory = (self.risk(nodes, pod, r, base(r)) for r in (CPU, MEMORY))
+        return np.where(measured, 100.0 * (1.0 - np.maximum(cpu, memory)), np.nan)
+
+    def _load_risk(self, nodes: Nodes, resource: str, base: Floats) -> Floats:
         capacity = nodes.allocatable(resource)
-        mean = np.clip(nodes.mean_or_latest(resource) / capacity, 0.0, 1.0)
-        deviation = np.clip(np.nan_to_num(nodes.usage("deviation", resource)) / capacity, 0.0, 1.0)
+        requested = np.minimum(_share(nodes.requested(resource), capacity), 1.0)
+        limited = _share(nodes.limits(resource), capacity)
+        mean = np.clip(_share(nodes.mean_or_latest(resource), base), 0.0, 1.0)
+        deviation = np.clip(_share(np.nan_to_num(nodes.usage("deviation", resource)), base), 0.0, 1.0)
         smoothed = deviation * np.sqrt(self.smoothing_window_size)
         sigma = np.minimum(smoothed, np.sqrt(mean * (1.0 - mean) * MOST_VARIANCE))
         probability = _stays_below(requested, mean, sigma)
         bounded = _stays_below(limited, mean, sigma)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            within = np.where(bounded > 0, np.clip(probability / bounded, 0.0, 1.0), probability)
-        within = np.where(limited <= 0, 1.0, within)
+        within = np.divide(probability, bounded, out=probability.copy(), where=bounded > 0)
+        within = np.where(limited <= 0, 1.0, np.clip(within, 0.0, 1.0))
         probability = np.where((limited < 1.0) & (requested <= limited), within, probability)
         return np.where(np.isnan(mean), 0.0, 1.0 - probability)
 
 
-def _risk_limit(requests: Floats, limits: Floats, capacity: Floats) -> Floats:
-    over = limits > capacity
-    return np.divide(limits - capacity, limits - requests, out=np.zeros(len(limits)), where=over & (limits > requests))
+def _share(part: Floats, whole: Floats) -> Floats:
+    """As a fraction; NaN where there is no whole."""
+    return np.where(whole > 0, percent(part, whole) / 100.0, np.nan)
+
+
+def _risk_limit(requests: Floats, limits: Floats) -> Floats:
+    """Both as shares of what is allocatable."""
+    return np.divide(limits - 1.0, limits - requests, out=np.zeros(len(limits)), where=limits > 1.0)
 
 
 def _stays_below(threshold: Floats, mean: Floats, sigma: Floats) -> Floats:

@@ -372,7 +372,7 @@ class LedgerMachine(RuleBasedStateMachine):
             return
         self.expire()
         ranking = self.core.rank(pod, [*NODE_NAMES, "unknown"], named)
-        best = tuple(ranking.names[position] for position in ranking.best().tolist())
+        best = tuple(ranking.names[position] for position in ranking.best_on_the_wire().tolist())
         self.booked.pop(pod.identity, None)
         if len(best) <= MOST_TIED:
             self.booked[pod.identity] = Held(pod.shape, best, self.clock() + 20.0)
