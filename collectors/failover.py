@@ -30,16 +30,19 @@ class Failover:
         except CollectorError as error:
             return self._stand_in(error)
         self._readings += 1
-        if self._readings % self._compare_every != 1:
+        if (self._readings - 1) % self._compare_every:
             return reading
         return _with_notes(reading, self._compare(reading))
 
     def history(self, since: float) -> Iterable[Reading]:
-        """The past of whichever source has one."""
-        for source in (self._first, self._second):
-            if isinstance(source, HasHistory):
-                return source.history(since)
-        return ()
+        """The past of the first source, else of the second: of those that have one, the first that can tell it."""
+        past = [source for source in (self._first, self._second) if isinstance(source, HasHistory)]
+        if len(past) > 1:
+            try:
+                return list(past[0].history(since))
+            except CollectorError:
+                return past[1].history(since)
+        return past[0].history(since) if past else ()
 
     def _stand_in(self, error: CollectorError) -> Reading:
         try:

@@ -80,7 +80,8 @@ counted by plugin and kind.
 `isolated: true` runs a plugin in a worker process: each call sends the nodes asked about and the pod there and waits
 `deadline` ({deadline} by default). A worker that is late or dies is ended and started anew, and until it is ready the
 plugin is skipped: even one that hangs harms nobody. It costs a journey between processes per call, and an isolated
-plugin sees only the nodes asked about: neither recent bindings nor where other applications run.
+plugin sees only the nodes asked about: neither recent bindings nor where other applications run. A longer `deadline`
+does not lift the {budget:.0f} ms above.
 
 <!-- Below: made by docs/make_plugins.py from loadaware/filters and loadaware/scorers. -->
 """

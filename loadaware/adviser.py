@@ -7,13 +7,14 @@ at once (see in_flight), so the next request of a burst already sees it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from collectors.manifests import Pod
+from collectors.manifests import Pod, Shape
 from loadaware.breaker import Breaker
 from loadaware.changes import Change, PodBound
 from loadaware.errors import UnknownProfileError
 from loadaware.filtering import Filtering, filter_nodes
 from loadaware.in_flight import InFlight, Rule
 from loadaware.ladder import Staleness
+from loadaware.preemption import Freed, worth_preempting
 from loadaware.profile import Profile
 from loadaware.question import Question
 from loadaware.ranking import Ranking, indifferent, rank
@@ -124,6 +125,22 @@ class Adviser:
         if book:
             self._book(pod, [names[position] for position in _likely(ranking).tolist()])
         return ranking
+
+    def preempt(self, pod: Pod, freed: Freed, profile: str | None = None) -> Sequence[str]:
+        """The candidate nodes that would not be too busy once their victims have left; all if none would."""
+        chosen = self.profile_for(pod, profile)
+        if self.opted_out(pod):
+            return list(freed)
+        return worth_preempting(chosen, self._question(pod, list(freed), self._clock()), freed)
+
+    def reserve(self, identity: str, node: str) -> None:
+        """A pod that was ranked is being bound to a node: count it there."""
+        shape = self.in_flight.booked_shape(identity)
+        self.in_flight.book(identity, shape, [node], [1.0], self._clock())
+
+    def unreserve(self, identity: str) -> None:
+        """The binding failed: count it nowhere."""
+        self.in_flight.book(identity, Shape(), [], [], self._clock())
 
     def _question(self, pod: Pod, names: Sequence[str], now: float) -> Question:
         return Question(self.snapshot, self.in_flight, pod, names, self.settings.staleness, now)

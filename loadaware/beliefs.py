@@ -6,17 +6,21 @@ from typing import Any
 import numpy as np
 
 from collectors.reading import Floats
+from loadaware.ladder import Rung, Staleness
 from loadaware.snapshot import Snapshot
 
 Cells = list[Any]
 """An array as nested lists, None where it is not finite."""
 
 
-def beliefs(snapshot: Snapshot, requested: Floats, pods: Floats, now: float) -> list[dict[str, Any]]:
-    """One entry per node: capacity, usage, requests, age of data, quarantine. `requested` and `pods` as of now."""
+def beliefs(
+    snapshot: Snapshot, requested: Floats, pods: Floats, staleness: Staleness, now: float
+) -> list[dict[str, Any]]:
+    """One entry per node: capacity, usage, requests, age of data, rung, quarantine. `requested`, `pods` as of now."""
     amounts = _cells({"capacity": snapshot.capacity, "allocatable": snapshot.allocatable, "requested": requested})
     usage = _cells(_usage(snapshot))
     ages = _plain(now - snapshot.sampled_at)
+    rungs = staleness.rungs(now - snapshot.sampled_at, pods_known=snapshot.pods_known).tolist()
     resources = snapshot.resources
     return [
         {
@@ -28,6 +32,7 @@ def beliefs(snapshot: Snapshot, requested: Floats, pods: Floats, now: float) -> 
             },
             "pods": round(float(pods[row]), 3),
             "ageSeconds": ages[row],
+            "rung": Rung(rungs[row]).name.lower(),
             "quarantined": snapshot.quarantined.get(name),
             "labels": dict(snapshot.labels[row]) if snapshot.labels else {},
         }

@@ -1,10 +1,12 @@
 """Which nodes a pod may go to. A label rule may empty the list, a load rule may not, nor judge by expired data.
 
 When the load rules together would reject every node that is left, the least loaded ones pass all the same
-(`leastPassing` of them) and the answer is marked: an extender must never be the reason that nothing runs.
+(`leastPassing` of them) and the answer is marked: an extender must never be the reason that nothing runs. What a
+filter refuses a pod before it looks at any node (`pre_filter`) stays refused, on nodes nobody told of too.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from loadaware.breaker import Breaker
 from loadaware.ladder import Rung
 from loadaware.profile import NamedFilter, Profile
 from loadaware.question import Question
-from loadaware.window import Bools
+from loadaware.window import Bools, Ints
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,16 @@ class _Verdicts:
     failed: dict[str, str] = field(default_factory=dict)
     unresolvable: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    refused: bool = False
+
+
+class _Judgement(NamedTuple):
+    """Which of these positions a filter rejects, and why each."""
+
+    positions: Ints
+    rejected: Bools
+    reasons: list[str]
+    refused: bool = False
 
 
 def filter_nodes(profile: Profile, question: Question, breaker: Breaker) -> Filtering:
@@ -50,7 +62,7 @@ def filter_nodes(profile: Profile, question: Question, breaker: Breaker) -> Filt
     for named in profile.filters:
         if named.filter.load_rule:
             _apply(named, question, breaker, verdicts)
-    relaxed = bool(before.any() and not verdicts.remaining.any())
+    relaxed = bool(before.any() and not verdicts.remaining.any() and not verdicts.refused)
     if relaxed:
         _relax(profile, question, before, verdicts)
     names = question.names
@@ -63,24 +75,27 @@ def filter_nodes(profile: Profile, question: Question, breaker: Breaker) -> Filt
 def _apply(named: NamedFilter, question: Question, breaker: Breaker, verdicts: _Verdicts) -> None:
     """Take out what one filter rejects, with reasons; a filter that fails rejects nobody."""
     rule, pod = named.filter, question.pod
-    judged_by_it = question.rungs <= Rung.AGEING if rule.load_rule else question.known
-    asked = np.flatnonzero(verdicts.remaining & judged_by_it)
+    shown = question.rungs <= Rung.AGEING if rule.load_rule or rule.by_measurements else question.known
+    asked = np.flatnonzero(verdicts.remaining & shown)
 
-    def judge() -> tuple[Bools, list[str]]:
+    def judge() -> _Judgement:
         refusal = rule.pre_filter(pod)
         if refusal is not None:
-            return np.ones(len(asked), dtype=np.bool_), [refusal] * len(asked)
+            every = np.flatnonzero(verdicts.remaining)
+            return _Judgement(every, np.ones(len(every), dtype=np.bool_), [refusal] * len(every), refused=True)
         rejected = rule.rejects(question.nodes(question.rows[asked], rule), pod)
-        return rejected, rule.reasons(question.nodes(question.rows[asked[rejected]], rule), pod)
+        out = question.rows[asked[rejected]]
+        return _Judgement(asked, rejected, rule.reasons(question.nodes(out, rule), pod) if len(out) else [])
 
-    judged, problem = breaker.run(named.name, judge, lambda value: _nonsense(value[0], value[1], len(asked)))
+    judged, problem = breaker.run(named.name, judge, lambda j: _nonsense(j.rejected, j.reasons, len(j.positions)))
     if judged is None:
         verdicts.skipped[named.name] = problem
         return
-    positions = asked[judged[0]]
+    positions = judged.positions[judged.rejected]
     verdicts.remaining[positions] = False
+    verdicts.refused |= judged.refused
     into = verdicts.unresolvable if rule.unresolvable else verdicts.failed
-    into.update(zip((question.names[position] for position in positions.tolist()), judged[1], strict=True))
+    into.update(zip((question.names[position] for position in positions.tolist()), judged.reasons, strict=True))
 
 
 def _nonsense(rejected: object, reasons: object, count: int) -> str:

@@ -130,6 +130,11 @@ class InFlight:
         self._bookings[identity] = booking
         self._count_booking(booking, 1.0)
 
+    def booked_shape(self, identity: str) -> Shape:
+        """What a booked pod declares; nothing if it is not booked."""
+        booking = self._bookings.get(identity)
+        return Shape() if booking is None else booking.shape
+
     def bound(self, change: PodBound) -> None:
         """The watch tells where a pod went. Told twice, it counts once."""
         self._drop_booking(change.identity)

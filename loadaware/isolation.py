@@ -8,12 +8,11 @@ the breaker does with any plugin that fails. What crosses the border is pickled,
 """
 
 import contextlib
-import os
 import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from multiprocessing.connection import Connection
 from socket import socketpair
 from typing import Any
@@ -44,17 +43,27 @@ class Worker:
         self._deadline_seconds = deadline_seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
+        self._lock = threading.Lock()
         self._starting: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the process, in the background; until it is ready, calls raise WorkerError."""
-        self._starting = threading.Thread(target=self._start, daemon=True)
+        """Start the process; it gets ready in the background. Until then calls raise WorkerError."""
+        ours, theirs = socketpair()
+        with theirs:
+            process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-m", "loadaware.isolated", str(theirs.fileno())], pass_fds=(theirs.fileno(),)
+            )
+        with self._lock:
+            self._process = process
+        self._starting = threading.Thread(target=self._greet, args=(process, Connection(ours.detach())), daemon=True)
         self._starting.start()
 
     def call(self, method: str, *arguments: object) -> Any:
         """What the plugin's method gives. Raises WorkerError when it is late, or raised itself."""
         connection = self._connection
         if connection is None:
+            if self._starting is not None and not self._starting.is_alive():
+                self._restart()
             raise WorkerError("its worker is not ready")
         try:
             connection.send_bytes(pickle.dumps((method, arguments), protocol=5))
@@ -73,35 +82,35 @@ class Worker:
 
     def wait_until_ready(self) -> bool:
         """For those who have time: whether it is ready now."""
-        if self._starting is not None:
-            self._starting.join(timeout=START_SECONDS)
+        starting = self._starting
+        if starting is not None:
+            starting.join(timeout=START_SECONDS)
         return self._connection is not None
 
     def close(self) -> None:
-        """End the worker."""
-        connection, self._connection = self._connection, None
+        """End the worker, even one that is just being started."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            process, self._process = self._process, None
+        self._starting = None
         if connection is not None:
             connection.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        if process is not None:
+            process.kill()
+            process.wait()
 
     def _restart(self) -> None:
         self.close()
         self.start()
 
-    def _start(self) -> None:
-        ours, theirs = socketpair()
-        descriptor = theirs.fileno()
-        with theirs:
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", "loadaware.isolated", str(descriptor)], pass_fds=(descriptor,)
-            )
-        connection = Connection(os.dup(ours.fileno()))
-        ours.close()
+    def _greet(self, process: "subprocess.Popen[bytes]", connection: Connection) -> None:
+        """Hand the plugin over and wait until it is there; of no use if the worker was closed meanwhile."""
+        ready = False
         with contextlib.suppress(OSError, EOFError):
             connection.send_bytes(pickle.dumps(self._plugin, protocol=5))
-            if connection.poll(START_SECONDS) and pickle.loads(connection.recv_bytes()) == READY:  # noqa: S301
+            ready = connection.poll(START_SECONDS) and pickle.loads(connection.recv_bytes()) == READY  # noqa: S301
+        with self._lock:
+            if ready and self._process is process:
                 self._connection = connection
                 return
         connection.close()
@@ -133,6 +142,11 @@ class IsolatedCountingScorer(IsolatedScorer, frozen=True, kw_only=True):
         prices: Mapping[str, float] = self.plugin.demand(shape)
         return prices
 
+    @property
+    def in_flight_rule(self) -> str | None:
+        """The plugin's own way to count them, if it has one."""
+        return getattr(self.plugin, "in_flight_rule", None)
+
 
 class IsolatedFilter(Filter, frozen=True, kw_only=True):
     """A filter that lives in a worker."""
@@ -157,10 +171,41 @@ class IsolatedFilter(Filter, frozen=True, kw_only=True):
         return reasons
 
 
+class IsolatedCountingFilter(IsolatedFilter, frozen=True, kw_only=True):
+    """One that wants pods in flight counted, as with scorers."""
+
+    plugin: Any
+
+    def demand(self, shape: Shape) -> Mapping[str, float]:
+        """What the plugin expects of a pod."""
+        prices: Mapping[str, float] = self.plugin.demand(shape)
+        return prices
+
+    @property
+    def in_flight_rule(self) -> str | None:
+        """The plugin's own way to count them, if it has one."""
+        return getattr(self.plugin, "in_flight_rule", None)
+
+
 def workers_of(profiles: Iterable[Profile]) -> list[Worker]:
     """The workers of all isolated plugins: to be started when they are put to use, and closed afterwards."""
     plugins = [plugin for p in profiles for plugin in (*(s.scorer for s in p.scorers), *(f.filter for f in p.filters))]
     return [plugin.worker for plugin in plugins if isinstance(plugin, IsolatedScorer | IsolatedFilter)]
+
+
+@contextlib.contextmanager
+def working(profiles: Iterable[Profile]) -> Iterator[None]:
+    """The workers of all isolated plugins ready, and closed afterwards. For those who have time to wait."""
+    workers = workers_of(profiles)
+    try:
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.wait_until_ready()
+        yield
+    finally:
+        for worker in workers:
+            worker.close()
 
 
 def isolate_scorer(scorer: Scorer, deadline_seconds: float) -> Scorer:
@@ -174,4 +219,8 @@ def isolate_scorer(scorer: Scorer, deadline_seconds: float) -> Scorer:
 def isolate_filter(rule: Filter, deadline_seconds: float) -> Filter:
     """The same filter, in a worker."""
     worker = Worker(rule, deadline_seconds)
+    if isinstance(rule, CountsInFlight):
+        return IsolatedCountingFilter(
+            worker=worker, load_rule=rule.load_rule, unresolvable=rule.unresolvable, plugin=rule
+        )
     return IsolatedFilter(worker=worker, load_rule=rule.load_rule, unresolvable=rule.unresolvable)

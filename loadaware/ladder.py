@@ -39,6 +39,12 @@ class Staleness:
         span = max(self.expired_seconds - self.fresh_seconds, 1e-9)
         return np.clip(1.0 - (ages - self.fresh_seconds) / span, 0.0, 1.0)
 
+    def source_rung(self, ages: Floats, *, pods_known: bool) -> Rung:
+        """The rung of the source as a whole: that of the youngest measurement of any node."""
+        if not len(ages):
+            return Rung.UNKNOWN
+        return Rung(int(self.rungs(ages.min(keepdims=True), pods_known=pods_known)[0]))
+
     def rungs(self, ages: Floats, *, pods_known: bool) -> npt.NDArray[np.int8]:
         """The rung of each node. An age of +inf: never measured."""
         fallen = Rung.EXPIRED if pods_known else Rung.UNKNOWN

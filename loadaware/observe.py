@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from collectors.errors import CollectorError
 from loadaware.logs import configure_logs
 from loadaware.observer_process import Order, Sender
+from loadaware.refresh import Inbox
 from loadaware.service import Message
 from loadaware.wiring import observe
 
@@ -19,12 +20,13 @@ logger = logging.getLogger(__name__)
 
 def main(descriptor: int) -> None:
     """Read the order from standard input, then observe until it ends."""
-    length = int.from_bytes(sys.stdin.buffer.read(8), "big")
+    length = int.from_bytes(_read(8), "big")
     if not length:
         return
-    order: Order = pickle.loads(sys.stdin.buffer.read(length))  # noqa: S301 - from our own parent
+    order: Order = pickle.loads(_read(length))  # noqa: S301 - from our own parent
     configure_logs(order.config.log)
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    inbox = Inbox()
+    threading.Thread(target=_hear_parent, args=(inbox,), daemon=True).start()
     connection, sender = Connection(descriptor, readable=False), Sender()
 
     def publish(message: Message) -> None:
@@ -32,17 +34,32 @@ def main(descriptor: int) -> None:
 
     try:
         with contextlib.suppress(BrokenPipeError):  # the parent is gone, or wants another
-            observe(order, publish)
+            observe(order, publish, inbox)
     except CollectorError as error:
         logger.error("the observer cannot begin: %s", error)
         sys.exit(1)
 
 
-def _exit_with_parent() -> None:
-    """Past Python's buffer: a thread that waits in there would hold its lock when the process ends by itself."""
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
+def _hear_parent(inbox: Inbox) -> None:
+    """Put the parent's questions into the inbox; end with the parent.
+
+    Past Python's buffer: a thread that waits in there would hold its lock when the process ends by itself.
+    """
+    while length := _read(8):
+        query = pickle.loads(_read(int.from_bytes(length, "big")))  # noqa: S301 - from our own parent
+        inbox.put(query)
     os._exit(0)
+
+
+def _read(count: int) -> bytes:
+    """So many bytes of standard input, or none at its end."""
+    pieces = b""
+    while len(pieces) < count:
+        piece = os.read(sys.stdin.fileno(), count - len(pieces))
+        if not piece:
+            return b""
+        pieces += piece
+    return pieces
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from loadaware import quarantine
 from loadaware.changes import Change, PodBound, PodLeft
 from loadaware.pod_sums import PodSums, sum_up
 from loadaware.pods import PodTable
+from loadaware.queries import PodReply, PodsQuery, Reply
 from loadaware.roster import Roster
 from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
 from loadaware.window import Bools, Ints, Statistics, Window
@@ -101,6 +102,18 @@ class Observer:
     def nodes(self) -> tuple[Node, ...]:
         """Nodes told of, as facts."""
         return tuple(self._nodes.values())
+
+    def answer(self, query: PodsQuery) -> Reply:
+        """What is known of some pods."""
+        return Reply(query.number, tuple(filter(None, map(self._pod_reply, query.identities))))
+
+    def _pod_reply(self, identity: str) -> PodReply | None:
+        pod = self._pods.get(identity)
+        if pod is None:
+            return None
+        measured = dict(zip(self._settings.resources, pod.usage, strict=False))
+        usage = {r: u if np.isfinite(u) else pod.shape.request(r) for r, u in measured.items()}
+        return PodReply(identity, self._roster.name(pod.node_row), usage or dict(pod.shape.requests))
 
     # -- Told of the cluster ----------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ import msgspec
 
 from collectors.manifests import Shape
 from loadaware.config import Config
+from loadaware.queries import PodsQuery
 from loadaware.service import Message
 from loadaware.snapshot import Snapshot
 from loadaware.status import Status
@@ -71,6 +72,11 @@ class ObserverProcess:
         """Of the child that runs now."""
         process = self._process
         return None if process is None else process.pid
+
+    def ask(self, query: PodsQuery) -> bool:
+        """Send the child a question; whether it could be sent. May wait for the pipe."""
+        process = self._process
+        return process is not None and _send(process, query)
 
     def stop(self) -> None:
         """End the child and the thread."""
@@ -141,11 +147,7 @@ class ObserverProcess:
 
     def _give_order(self, process: subprocess.Popen[bytes]) -> None:
         """Standard input stays open: its end tells the child that we are gone."""
-        assert process.stdin is not None  # noqa: S101 - asked for above
-        order = pickle.dumps(self._order)
-        with contextlib.suppress(BrokenPipeError, ValueError):  # it ended, or was stopped, that early
-            process.stdin.write(len(order).to_bytes(8, "big") + order)
-            process.stdin.flush()
+        _send(process, self._order)
 
     def _receive(self, connection: Connection) -> None:
         receiver = Receiver()
@@ -160,6 +162,18 @@ class ObserverProcess:
             elif isinstance(message, Snapshot):
                 self._order = msgspec.structs.replace(self._order, resuming=True)
             self._deliver(message)
+
+
+def _send(process: subprocess.Popen[bytes], thing: Order | PodsQuery) -> bool:
+    """Length and pickle, in one piece; whether the child is there to read it."""
+    assert process.stdin is not None  # noqa: S101 - asked for in Popen
+    packed = pickle.dumps(thing)
+    try:
+        process.stdin.write(len(packed).to_bytes(8, "big") + packed)
+        process.stdin.flush()
+    except (BrokenPipeError, ValueError):  # it ended, or was stopped, that early
+        return False
+    return True
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -25,6 +25,7 @@ from collectors.manifests import Node
 from collectors.reading import Collector, HasHistory, Reading
 from loadaware.changes import Change
 from loadaware.observer import Observer
+from loadaware.queries import PodsQuery
 from loadaware.service import Message
 from loadaware.status import Status
 
@@ -48,7 +49,7 @@ class ReadingFailed:
     error: str
 
 
-Item = Event | Reading | ReadingFailed
+Item = Event | Reading | ReadingFailed | PodsQuery
 
 
 @dataclass
@@ -107,6 +108,8 @@ class Refresh:
             if isinstance(item, Reading):
                 self._publish_changes(changes)
                 self._fed(item, seconds)
+            elif isinstance(item, PodsQuery):
+                self._publish(self._observer.answer(item))
             elif isinstance(item, ReadingFailed):
                 self._publish_changes(changes)
                 self._failed(item.error)

@@ -77,15 +77,20 @@ def _greet(kubeconfig: str | None, context: str | None) -> None:
 
 def score(config: Config, snapshot: Snapshot, pod: Pod, profile: str | None, file: str = "<config>") -> dict[str, Any]:
     """Every node, best first, rejected ones last but scored. Raises ConfigError or UnknownProfileError."""
-    adviser = Adviser(adviser_settings(config, file), lambda: snapshot.time)
+    from loadaware.isolation import working
+
+    settings = adviser_settings(config, file)
+    adviser = Adviser(settings, lambda: snapshot.time)
     adviser.receive(snapshot)
-    filtering = adviser.filter(pod, snapshot.names, profile, book=False)
-    ranking = adviser.rank(pod, snapshot.names, profile, book=False, explain=True)
+    with working(settings.profiles.values()):
+        filtering = adviser.filter(pod, snapshot.names, profile, book=False)
+        ranking = adviser.rank(pod, snapshot.names, profile, book=False, explain=True)
     rejected = {**filtering.failed, **filtering.unresolvable}
     order = sorted(ranking.order().tolist(), key=lambda position: ranking.names[position] in rejected)
     return {
         "profile": ranking.profile,
         "nodes": [_entry(ranking, position, rejected) for position in order],
+        "skipped": {**filtering.skipped, **ranking.skipped},
     }
 
 
@@ -126,6 +131,8 @@ def print_table(result: Mapping[str, Any]) -> None:
     if not console.is_terminal:
         console.width = WIDEST
     console.print(table)
+    for plugin, why in result.get("skipped", {}).items():
+        console.print(f"{plugin} had no say: {why}")
 
 
 def _raw_text(part: Mapping[str, Any]) -> str:

@@ -18,9 +18,12 @@ from loadaware.adviser import AdviserSettings
 from loadaware.config import Config, ServerSection, load
 from loadaware.errors import ConfigError
 from loadaware.extender.app import make_app
+from loadaware.isolation import workers_of
 from loadaware.observer_process import ObserverProcess, Order
 from loadaware.profiles import adviser_settings
+from loadaware.queries import PodsQuery
 from loadaware.service import Message, Service
+from loadaware.sources import check_source
 
 logger = logging.getLogger(__name__)
 
@@ -99,6 +102,8 @@ async def serve(service: Service, config: Config, order: Order | None = None, co
 
     server = make_server(service, config.server, config_file or "<defaults>")
     observers = Observers(deliver, order)
+    service.questions.send = observers.ask
+    start_workers(service.adviser.settings)
     reloading = Reloading(service, observers, config_file, config) if config_file else None
     task = asyncio.create_task(reloading.run()) if reloading else None
     try:
@@ -107,6 +112,7 @@ async def serve(service: Service, config: Config, order: Order | None = None, co
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+        stop_workers(service.adviser.settings)
         await asyncio.to_thread(observers.stop)
 
 
@@ -128,6 +134,11 @@ class Observers:
             config = msgspec.structs.replace(config, log=self._order.config.log)
             self._order = msgspec.structs.replace(self._order, config=config, resuming=True)
             self._current = self._started(self._order)
+
+    def ask(self, query: PodsQuery) -> bool:
+        """Send a question to the process of the moment; whether it could be sent."""
+        current = self._current
+        return current is not None and current.ask(query)
 
     def stop(self) -> None:
         """End it, for good."""
@@ -187,7 +198,10 @@ class Reloading:
     async def _take(self, config: Config, settings: AdviserSettings) -> None:
         if (config.server, config.log) != (self._config.server, self._config.log):
             logger.warning("changes under `server` and `log` need a restart; the rest is taken")
+        before = self._service.adviser.settings
+        start_workers(settings)
         self._service.adviser.configure(settings)
+        stop_workers(before)
         await asyncio.to_thread(self._observers.replace, config)
         self._config = config
         self._service.telemetry.config_reloads.labels("taken").inc()
@@ -196,7 +210,20 @@ class Reloading:
 
 def _loaded(file: str) -> tuple[Config, AdviserSettings]:
     config = load(file)
+    check_source(config, file)
     return config, adviser_settings(config, file)
+
+
+def start_workers(settings: AdviserSettings) -> None:
+    """Put isolated plugins to use."""
+    for worker in workers_of(settings.profiles.values()):
+        worker.start()
+
+
+def stop_workers(settings: AdviserSettings) -> None:
+    """End the workers of settings that are no longer in force."""
+    for worker in workers_of(settings.profiles.values()):
+        worker.close()
 
 
 def _content(file: str) -> bytes | None:

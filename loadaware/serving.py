@@ -5,6 +5,7 @@ import logging
 
 import uvloop
 
+from collectors.kubernetes_api import Credentials, KubernetesApi
 from loadaware.config import Config
 from loadaware.logs import configure_logs
 from loadaware.observer_process import Order
@@ -18,7 +19,8 @@ logger = logging.getLogger(__name__)
 def run_server(config: Config, order: Order | None, config_file: str | None, state_file: str | None) -> None:
     """Serve until SIGTERM or Ctrl-C. Raises ConfigError before anything is started."""
     configure_logs(config.log)
-    service = make_service(config, config_file or "<defaults>")
+    api = None if order is None else KubernetesApi(Credentials(order.kubeconfig, order.context))
+    service = make_service(config, config_file or "<defaults>", api=api)
     if state_file is not None:
         service.take(load_state(state_file))
     scheme = "https" if config.server.tls else "http"

@@ -47,6 +47,12 @@ class Telemetry:
             "loadaware_quarantined_nodes", "Nodes whose measurements are not believed, by reason.", ("reason",),
             registry=registry,
         )  # fmt: skip
+        self.nodes_on_rung = Gauge(
+            "loadaware_nodes_on_rung",
+            "Nodes on each rung of the degradation ladder: fresh, ageing, expired, unknown.",
+            ("rung",),
+            registry=registry,
+        )
         self.pods = Gauge("loadaware_bound_pods", "Bound pods known.", registry=registry)
         self.data_age = Gauge("loadaware_data_age_seconds", "Age of the newest sample of any node.", registry=registry)
         self.readings = Counter("loadaware_readings", "Readings taken from the metric source.", registry=registry)

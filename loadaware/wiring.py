@@ -21,6 +21,7 @@ from loadaware.config import Config
 from loadaware.observer import Observer
 from loadaware.observer_process import Order
 from loadaware.profiles import adviser_settings, observer_settings
+from loadaware.queries import PodsQuery
 from loadaware.refresh import Inbox, ReadingFailed, Refresh, keep_reading
 from loadaware.service import Message, Service
 from loadaware.snapshot import Snapshot
@@ -34,11 +35,16 @@ NODES_FIRST_SECONDS = 30.0
 """How long the first reading waits for the list of nodes: without them its series match nothing."""
 
 
-def make_service(config: Config, file: str = "<config>", clock: Callable[[], float] = time.time) -> Service:
+def make_service(
+    config: Config,
+    file: str = "<config>",
+    clock: Callable[[], float] = time.time,
+    api: KubernetesApi | None = None,
+) -> Service:
     """What the server serves, without anything that brings news yet. Raises ConfigError."""
     adviser = Adviser(adviser_settings(config, file), clock, time.perf_counter)
     telemetry = Telemetry(CollectorRegistry(), __version__)
-    return Service(adviser, telemetry, clock, config.server.readiness_grace)
+    return Service(adviser, telemetry, clock, config.server.readiness_grace, api)
 
 
 @dataclass(frozen=True)
@@ -67,10 +73,9 @@ def make_sources(order: Order) -> Sources:
     return Sources(observer, api, watches, collector, config.window.length if has_past(config) else 0.0)
 
 
-def observe(order: Order, publish: Callable[[Message], None]) -> None:
-    """The observer process' whole life: watch, read, publish."""
+def observe(order: Order, publish: Callable[[Message], None], inbox: Inbox) -> None:
+    """The observer process' whole life: watch, read, publish, and answer what is put into the inbox."""
     sources = make_sources(order)
-    inbox = Inbox()
     refresh = Refresh(sources.observer, publish, time.time, resuming=order.resuming)
     for watch in sources.watches:
         _in_thread(f"watch-{watch.kind}", inbox, partial(watch.run, inbox.put))
@@ -116,7 +121,7 @@ def _tell_until_listed(sources: Sources, inbox: Inbox, patience_seconds: float) 
             raise SourceUnreachableError(sources.api.url, cause) from None
         if isinstance(event, Relisted | Forbidden):
             waiting.discard(event.kind)
-        if not isinstance(event, Reading | ReadingFailed):
+        if not isinstance(event, Reading | ReadingFailed | PodsQuery):
             sources.observer.tell(event, time.time())
 
 

@@ -20,6 +20,9 @@ from starlette.routing import Route
 
 from loadaware.errors import LoadAwareError, RequestError, UnknownProfileError
 from loadaware.extender import protocol
+from loadaware.extender.cluster_verbs import bind, preempt
+from loadaware.extender.watcher import watcher_metrics
+from loadaware.filtering import Filtering
 from loadaware.service import Service
 
 logger = logging.getLogger(__name__)
@@ -27,6 +30,8 @@ logger = logging.getLogger(__name__)
 FRONT_PAGE = """loadaware: real load for kube-scheduler
 
 POST /filter, /prioritize         kube-scheduler asks here; also /<profile>/filter, /<profile>/prioritize
+POST /preempt, /bind              the same, when its configuration names these verbs
+GET  /watcher, /watcher/health    load-watcher's API, for Trimaran's plugins
 GET  /nodes                       what is believed about each node now
 GET  /healthz, /readyz            alive; ready, and how the metric source is doing
 GET  /metrics                     for Prometheus
@@ -38,6 +43,8 @@ def make_app(service: Service, body_limit_bytes: int) -> Starlette:
     handlers = _Handlers(service, body_limit_bytes)
     return Starlette(routes=handlers.routes(), exception_handlers={HTTPException: handlers.no_such_thing})
 
+
+VERBS = ("filter", "prioritize", "preempt", "bind")
 
 _Handler = Callable[[protocol.Arguments, str | None], bytes]
 _Neutral = Callable[[protocol.Arguments], bytes]
@@ -59,12 +66,19 @@ class _Handlers:
             for verb in self._verbs
             for prefix in ("", "/{profile}")
         ]
+        extender += [
+            Route(f"{prefix}/{verb}", self._awaiting(verb), methods=["POST"])
+            for verb in ("preempt", "bind")
+            for prefix in ("", "/{profile}")
+        ]
         people = {
             "/": _front_page,
             "/healthz": _healthz,
             "/readyz": self._readyz,
             "/metrics": self._metrics,
             "/nodes": self._nodes,
+            "/watcher": self._watcher,
+            "/watcher/health": self._watcher_health,
         }
         return extender + [Route(path, handler, methods=["GET"]) for path, handler in people.items()]
 
@@ -87,6 +101,36 @@ class _Handlers:
 
         return answer
 
+    def _awaiting(self, verb: str) -> Callable[[Request], Awaitable[Response]]:
+        """Wrap a verb that must wait for others: the observer, the API server."""
+        service = self._service
+
+        async def answer(request: Request) -> Response:
+            try:
+                body = await self._body(request)
+                started = time.perf_counter()
+                profile = request.path_params.get("profile")
+                content = await (preempt(service, body, profile) if verb == "preempt" else bind(service, body))
+            except RequestError as error:
+                return self._refused(verb, error.reason, str(error), error.status)
+            except UnknownProfileError as error:
+                return self._refused(verb, "unknown_profile", str(error), 404)
+            except ClientDisconnect:
+                return self._refused(verb, "disconnected", "the client went away", 400)
+            service.telemetry.requests.labels(verb, profile or "").inc()
+            service.telemetry.duration.labels(verb).observe(time.perf_counter() - started)
+            return Response(content, media_type="application/json")
+
+        return answer
+
+    async def _watcher(self, request: Request) -> Response:
+        metrics = watcher_metrics(self._service.adviser.snapshot, self._service.clock(), "loadaware")
+        return _json({"error": "nothing is measured yet"}, 404) if metrics is None else _json(metrics)
+
+    async def _watcher_health(self, request: Request) -> Response:
+        measured = self._service.readiness()[1]["measured"]
+        return PlainTextResponse("ok\n" if measured else "nothing is measured yet\n", 200 if measured else 503)
+
     def _answer(self, verb: str, body: bytes, profile: str | None) -> bytes:
         """The answer, or the neutral one if working it out fails."""
         arguments = protocol.decode_arguments(body, keep_nodes=verb == "filter")
@@ -107,7 +151,7 @@ class _Handlers:
         verb = request.url.path.rpartition("/")[2]
         reason = "wrong_method" if error.status_code == 405 else "unknown_path"
         problem = f"{request.method} {request.url.path:.100}: {error.detail}; GET / lists what there is"
-        answer = self._refused(verb if verb in self._verbs else "other", reason, problem, error.status_code)
+        answer = self._refused(verb if verb in VERBS else "other", reason, problem, error.status_code)
         answer.headers.update(error.headers or {})
         return answer
 
@@ -136,6 +180,7 @@ class _Handlers:
         telemetry.rejected.labels(filtering.profile).inc(len(filtering.failed) + len(filtering.unresolvable))
         if filtering.relaxed:
             telemetry.relaxed.labels(filtering.profile).inc()
+            self._service.announcements.announce(arguments.pod, "LoadRulesRelaxed", _relaxed(filtering))
         self._count("filter", filtering.profile, arguments)
         self._note_skipped("filter", filtering.profile, filtering.skipped)
         return protocol.encode_filtering(filtering, arguments.whole_nodes)
@@ -174,6 +219,10 @@ class _Handlers:
         """In another thread: thousands of nodes are a fifth of a second, and kube-scheduler must not wait for it."""
         believed = self._service.believed()
         return await asyncio.to_thread(lambda: _json({"nodes": believed()}))
+
+
+def _relaxed(filtering: Filtering) -> str:
+    return f"load rules would reject every node; the {len(filtering.passed)} least loaded pass all the same"
 
 
 async def _healthz(_: Request) -> Response:

@@ -2,7 +2,7 @@
 
 A filter's fields are its args, as with scorers. `unresolvable` tells kube-scheduler that no eviction would help
 (a missing label); a load rule is resolvable: evicting pods lowers load. `load_rule` filters may never empty a list
-of nodes: when they would reject all, the least loaded pass (see ranking).
+of nodes: when they would reject all, the least loaded pass (see filtering). What `pre_filter` refuses is refused.
 """
 
 from typing import ClassVar
@@ -23,6 +23,8 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     """What it gets wrong; for docs/plugins.md."""
     unresolvable: ClassVar[bool] = False
     load_rule: ClassVar[bool] = False
+    by_measurements: ClassVar[bool] = False
+    """It judges by measurements, as every load rule does: nodes whose measurements have expired are not shown to it."""
 
     def pre_filter(self, pod: Pod) -> str | None:
         """Why the pod may go nowhere, whatever the node; None if it may."""

@@ -1,5 +1,6 @@
 """Rules on a node's labels: present, equal, or an expression. No eviction would help, so they are unresolvable."""
 
+import re
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
@@ -10,6 +11,8 @@ from collectors.manifests import Pod
 from loadaware.filters.filter import Filter
 from loadaware.snapshot import Nodes
 from loadaware.window import Bools
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 class LabelPresent(Filter, frozen=True, kw_only=True):
@@ -131,7 +134,5 @@ class LabelExpression(Filter, frozen=True, kw_only=True):
 
 
 def _number(text: str | None) -> int | None:
-    try:
-        return None if text is None else int(text)
-    except ValueError:
-        return None
+    """A whole number as Kubernetes reads it: int() alone would take `1_000` and blanks too."""
+    return int(text) if text is not None and _WHOLE.fullmatch(text) else None

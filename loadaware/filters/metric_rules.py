@@ -64,6 +64,7 @@ class MetricRules(Filter, frozen=True, kw_only=True):
         "rule: a policy that every node violates leaves the pod waiting. A metric that no source tells rejects "
         "nobody."
     )
+    by_measurements: ClassVar[bool] = True
 
     policies: Mapping[str, Policy]
     """Rules by the name that pods use."""

@@ -11,6 +11,7 @@ from collectors.reading import CPU, MEMORY, Floats
 from loadaware.filters.filter import Filter
 from loadaware.quantities import Duration
 from loadaware.scorers.estimated_load import EstimatedLoad
+from loadaware.scorers.scorer import percent
 from loadaware.snapshot import Nodes
 from loadaware.window import Bools
 
@@ -25,8 +26,9 @@ class UsageThreshold(Filter, frozen=True, kw_only=True):
         statistic  mean, maximum, latest or a percentile of the window; or estimated: (mean + in flight + estimate of
                    the pod), rounded to whole percent, with the estimates of EstimatedLoad
 
-    Pods of high priority can have thresholds of their own, on the usage of high-priority pods alone. Pods of
-    DaemonSets and of system-critical priority pass: they must run where they must run. What was not measured passes.
+    Pods of high priority can have thresholds of their own, on what high-priority pods use now (and the estimates, if
+    the statistic is `estimated`). Pods of DaemonSets and of system-critical priority pass: they must run where they
+    must run. What was not measured passes.
     """
 
     when: ClassVar[str] = (
@@ -46,7 +48,8 @@ class UsageThreshold(Filter, frozen=True, kw_only=True):
     statistic: Literal["mean", "maximum", "latest", "p50", "p90", "p95", "p99", "estimated"] = "mean"
     """What is compared with the threshold."""
     window: Duration | None = None
-    """The window of `mean`, `maximum` or `latest`, if not the main one; one that is not kept rejects nobody."""
+    """The window of `mean`, `maximum`, `latest` or `estimated`, if not the main one; one that is not kept rejects
+    nobody. Percentiles are kept of the main window alone."""
     high_priority_thresholds: Mapping[str, Percent] = {}
     """For pods of high priority, on the usage of such pods alone. Empty: as for the others."""
 
@@ -62,11 +65,12 @@ class UsageThreshold(Filter, frozen=True, kw_only=True):
     def reasons(self, nodes: Nodes, pod: Pod) -> list[str]:
         """Names each resource above its threshold."""
         columns = [(r, t, self._percent(nodes, pod, r)) for r, t in self._thresholds(nodes, pod).items()]
+        what = "high-priority" if self._separate(nodes, pod) else self.statistic
         return [
             ", ".join(
-                f"{self.statistic} {resource} usage {percent[n]:.0f} % > {threshold:g} %"
-                for resource, threshold, percent in columns
-                if percent[n] > threshold
+                f"{what} {resource} usage {share[n]:.0f} % > {threshold:g} %"
+                for resource, threshold, share in columns
+                if share[n] > threshold
             )
             for n in range(len(nodes))
         ]
@@ -76,23 +80,23 @@ class UsageThreshold(Filter, frozen=True, kw_only=True):
         return _ESTIMATES.demand(shape)
 
     def _thresholds(self, nodes: Nodes, pod: Pod) -> Mapping[str, Percent]:
-        separate = self.high_priority_thresholds and nodes.is_high_priority(pod)
-        return self.high_priority_thresholds if separate else self.thresholds
+        return self.high_priority_thresholds if self._separate(nodes, pod) else self.thresholds
+
+    def _separate(self, nodes: Nodes, pod: Pod) -> bool:
+        return bool(self.high_priority_thresholds) and nodes.is_high_priority(pod)
 
     def _percent(self, nodes: Nodes, pod: Pod, resource: str) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            percent = 100.0 * self._usage(nodes, pod, resource) / nodes.allocatable(resource)
-        return np.floor(percent + 0.5) if self.statistic == "estimated" else percent
+        separate = self._separate(nodes, pod)
+        used = nodes.high_priority_usage(resource) if separate else self._usage(nodes, resource)
+        if self.statistic != "estimated":
+            return percent(used, nodes.allocatable(resource))
+        expected = nodes.in_flight(resource) + self.demand(pod.shape).get(resource, 0.0)
+        return np.floor(percent(used + expected, nodes.allocatable(resource)) + 0.5)
 
-    def _usage(self, nodes: Nodes, pod: Pod, resource: str) -> Floats:
-        if self.high_priority_thresholds and nodes.is_high_priority(pod):
-            return nodes.high_priority_usage(resource)
-        if self.statistic == "estimated":
-            expected = nodes.in_flight(resource) + self.demand(pod.shape).get(resource, 0.0)
-            return nodes.mean_or_latest(resource) + expected
-        if self.statistic == "mean" and self.window is None:
-            return nodes.mean_or_latest(resource)
-        if self.statistic in ("mean", "maximum", "latest"):
+    def _usage(self, nodes: Nodes, resource: str) -> Floats:
+        if self.statistic in ("mean", "estimated"):
+            return nodes.mean_or_latest(resource) if self.window is None else nodes.usage("mean", resource, self.window)
+        if self.statistic in ("maximum", "latest"):
             return nodes.usage(self.statistic, resource, self.window)
         return nodes.percentile(float(self.statistic[1:]), resource)
 

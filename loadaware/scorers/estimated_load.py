@@ -80,13 +80,13 @@ class EstimatedLoad(Scorer, frozen=True, kw_only=True):
         return {resource: self._estimate(shape, resource) for resource in self.estimated_scaling_factors}
 
     def _estimate(self, shape: Shape, resource: str) -> float:
-        declared = max(shape.limit(resource), shape.request(resource))
-        if declared <= 0:
-            return float(self.default_requests.get(resource, 0.0))
+        """In whole millicores or bytes, halves up."""
         units = 1000.0 if resource == CPU else 1.0
-        estimate = math.floor(declared * units * self.estimated_scaling_factors[resource] / 100.0 + 0.5) / units
-        limit = shape.limit(resource)
-        return min(estimate, limit) if limit > 0 else estimate
+        request, limit = (math.ceil(round(a * units, 6)) for a in (shape.request(resource), shape.limit(resource)))
+        if max(request, limit) <= 0:
+            return float(self.default_requests.get(resource, 0.0))
+        estimate = math.floor(max(request, limit) * self.estimated_scaling_factors[resource] / 100.0 + 0.5)
+        return (min(estimate, limit) if limit > 0 else estimate) / units
 
     def _room(self, nodes: Nodes, pod: Pod, resource: str) -> Floats:
         """Percent of the node that would be left."""

@@ -1,16 +1,18 @@
 """The least loaded node wins."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
-from msgspec import field
+from msgspec import Meta, field
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import CPU, Floats
 from loadaware.scorers.normalize import stretched
 from loadaware.scorers.scorer import Scorer
 from loadaware.snapshot import Nodes
+
+Weight = Annotated[float, Meta(gt=0)]
 
 
 class LowestUsage(Scorer, frozen=True, kw_only=True):
@@ -29,7 +31,7 @@ class LowestUsage(Scorer, frozen=True, kw_only=True):
         "scorers give it a small weight. A node with one resource unmeasured is not scored."
     )
 
-    resources: Mapping[str, float] = field(default_factory=lambda: {CPU: 1.0})
+    resources: Annotated[Mapping[str, Weight], Meta(min_length=1)] = field(default_factory=lambda: {CPU: 1.0})
     """The resources that count, with their weights."""
     count_in_flight: bool = True
     """Count pods that are placed but not measured yet."""
@@ -57,5 +59,6 @@ class LowestUsage(Scorer, frozen=True, kw_only=True):
             used = nodes.mean_or_latest(resource)
             if self.count_in_flight:
                 used = used + nodes.in_flight(resource)
-            total += weight * used / nodes.allocatable(resource)
+            allocatable = nodes.allocatable(resource)
+            total += weight * np.divide(used, allocatable, out=np.full(len(nodes), np.nan), where=allocatable > 0)
         return total / sum(self.resources.values())

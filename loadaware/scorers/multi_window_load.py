@@ -80,14 +80,15 @@ class MultiWindowLoad(Scorer, frozen=True, kw_only=True):
         return np.clip(self._load_score(nodes) - 10.0 * hot, 0.0, 100.0)
 
     def raw(self, nodes: Nodes, pod: Pod) -> Floats:
-        """The integer that Crane gives."""
-        return np.trunc(self.score(nodes, pod))
+        """The integer that Crane gives: cut to a whole number, which 70 less the last bit is too."""
+        return np.trunc(self.score(nodes, pod) + 1e-9)
 
     def _load_score(self, nodes: Nodes) -> Floats:
         total, weights = np.zeros(len(nodes)), np.zeros(len(nodes))
         for term in self.priority:
-            share = nodes.usage(term.statistic, term.resource, term.window) / nodes.capacity(term.resource)
-            measured = ~np.isnan(share)
-            total += np.where(measured, term.weight * (1.0 - np.where(measured, share, 0.0)) * 100.0, 0.0)
+            used, capacity = nodes.usage(term.statistic, term.resource, term.window), nodes.capacity(term.resource)
+            measured = ~np.isnan(used) & (capacity > 0)
+            share = np.divide(used, capacity, out=np.ones(len(nodes)), where=measured)
+            total += (1.0 - share) * term.weight * 100.0
             weights += np.where(measured, term.weight, 0.0)
         return np.divide(total, weights, out=np.full(len(nodes), np.nan), where=weights > 0)

@@ -1,5 +1,6 @@
 """Prefer nodes near the pods that this one talks to."""
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -10,12 +11,14 @@ from collectors.manifests import Pod
 from collectors.reading import Floats
 from loadaware.scorers.normalize import stretched
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes
+from loadaware.snapshot import Nodes, Snapshot
 from loadaware.window import Ints
 
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
 Cost = Annotated[float, Meta(ge=0)]
+Place = tuple[str, str]
+"""Zone and region; "" where a node has no such label."""
 
 
 class Link(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -31,12 +34,13 @@ class NetworkCost(Scorer, frozen=True, kw_only=True):
     """Prefer nodes near the pods that this one depends on, as its annotation names them.
 
         cost(node) = mean over the pods it talks to of: 0 same node, sameZone, sameRegion, elsewhere,
-                     or what `links` says of the two zones or regions
+                     or what `links` says of the two zones, else of the two regions
         score = 100 * (highest cost - cost) / (highest - lowest) over the nodes asked;  all equal: 100
 
     The annotation is a list of applications, `name` or `namespace/name`, separated by commas; a pod's application is
-    its label app.kubernetes.io/name, else app, else k8s-app. `latencyMetric` adds that node metric to the cost. A pod
-    that names nothing, or nothing that runs, leaves every node unscored.
+    its label app.kubernetes.io/name, else app, else k8s-app. `latencyMetric` adds that node metric to the cost,
+    the median of all nodes where it was not measured. A pod that names nothing, or nothing that runs, leaves every node
+    unscored.
     """
 
     when: ClassVar[str] = (
@@ -74,27 +78,47 @@ class NetworkCost(Scorer, frozen=True, kw_only=True):
         rows, counts = nodes.rows_of_applications(self._applications(pod))
         if not counts.sum():
             return np.full(len(nodes), np.nan)
-        costs = self._distances(nodes, rows) @ counts / counts.sum()
-        if self.latency_metric:
-            costs = costs + np.nan_to_num(nodes.usage("latest", self.latency_metric))
-        return costs
+        costs = self._costs(nodes, rows, counts) / counts.sum()
+        return costs + _latency(nodes, self.latency_metric) if self.latency_metric else costs
 
     def _applications(self, pod: Pod) -> list[str]:
         names = [name.strip() for name in pod.annotations.get(self.annotation, "").split(",")]
         return [name if "/" in name else f"{pod.namespace}/{name}" for name in names if name]
 
-    def _distances(self, nodes: Nodes, rows: Ints) -> Floats:
-        """Cost from each node asked about (axis 0) to each node of the other pods (axis 1)."""
-        zones, regions = nodes.snapshot.label_column(ZONE), nodes.snapshot.label_column(REGION)
-        here, there = nodes.rows[:, None], rows[None, :]
-        same_zone = (zones[here] == zones[there]) & (zones[here] != "")
-        same_region = (regions[here] == regions[there]) & (regions[here] != "")
-        costs = np.where(same_zone, self.same_zone, np.where(same_region, self.same_region, self.elsewhere))
-        for link in self.links:
-            one, other = link.between
-            for places in (zones, regions):
-                joins = ((places[here] == one) & (places[there] == other)) | (
-                    (places[here] == other) & (places[there] == one)
-                )
-                costs = np.where(joins, link.cost, costs)
-        return np.where(here == there, 0.0, costs)
+    def _costs(self, nodes: Nodes, rows: Ints, counts: Floats) -> Floats:
+        """Summed over the other pods. Nodes of one place are alike; only a pod on the node itself costs nothing."""
+        places, place_of = _places(nodes.snapshot)
+        between = self._between(places)
+        pods = np.bincount(place_of[rows], counts, minlength=len(places))
+        own = np.zeros(len(place_of))
+        own[rows] = counts
+        here = place_of[nodes.rows]
+        return (between @ pods)[here] - own[nodes.rows] * between[here, here]
+
+    def _between(self, places: Sequence[Place]) -> Floats:
+        """Cost from each place to each place, the nearer relation last: a link of zones goes before one of regions."""
+        zones, regions = (np.array(names, dtype=np.str_) for names in zip(*places, strict=True))
+        costs = np.full((len(places), len(places)), self.elsewhere)
+        for names, same_cost in ((regions, self.same_region), (zones, self.same_zone)):
+            costs[(names[:, None] == names) & (names != "")] = same_cost
+            for link in self.links:
+                one, other = names == link.between[0], names == link.between[1]
+                costs[(one[:, None] & other) | (other[:, None] & one)] = link.cost
+        return costs
+
+
+def _places(snapshot: Snapshot) -> tuple[list[Place], Ints]:
+    """The places there are, and which of them each row is in."""
+    columns = (snapshot.label_column(label).tolist() for label in (ZONE, REGION))
+    places: list[Place] = list(zip(*columns, strict=True))
+    index = {place: number for number, place in enumerate(dict.fromkeys(places))}
+    return list(index), np.array([index[place] for place in places], dtype=np.intp)
+
+
+def _latency(nodes: Nodes, metric: str) -> Floats:
+    """The metric's latest value; the median of the cluster's nodes where it was not measured, 0 if nowhere."""
+    column = nodes.snapshot.resource_index.get(metric)
+    known = np.zeros(0) if column is None else nodes.snapshot.statistics.latest[:, column]
+    known = known[~np.isnan(known)]
+    latest = nodes.usage("latest", metric)
+    return np.where(np.isnan(latest), np.median(known) if len(known) else 0.0, latest)

@@ -21,7 +21,7 @@ class NodeResourcesAllocatable(Scorer, frozen=True, kw_only=True):
         size = sum(weight * allocatable) / sum(weight)          CPU in millicores, the rest in base units
         score = 100 * (size - smallest) / (largest - smallest) over the nodes asked, turned round for `Least`
 
-    The default weights make a core worth a GiB.
+    The default weights make a millicore worth a MiB. All equal: 0.
     """
 
     when: ClassVar[str] = (
@@ -34,7 +34,9 @@ class NodeResourcesAllocatable(Scorer, frozen=True, kw_only=True):
 
     mode: Literal["Least", "Most"] = "Least"
     """Prefer the smallest or the largest nodes."""
-    resources: Mapping[str, Weight] = field(default_factory=lambda: {CPU: float(1 << 20), MEMORY: 1.0})
+    resources: Annotated[Mapping[str, Weight], Meta(min_length=1)] = field(
+        default_factory=lambda: {CPU: float(1 << 20), MEMORY: 1.0}
+    )
     """The resources that make up a node's size, with their weights."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from collectors.manifests import Pod, Shape
 from collectors.reading import CPU, Floats
 from loadaware.scorers.normalize import stretched
-from loadaware.scorers.scorer import Scorer
+from loadaware.scorers.scorer import Scorer, millis, percent
 from loadaware.snapshot import Nodes
 
 EVERY_OTHER_NODE = "*"
@@ -33,8 +33,8 @@ class Peaks(Scorer, frozen=True, kw_only=True):
         rise = K1 * (e^(K2 * U') - e^(K2 * U))
         score = 100 * (1 - (rise - least) / (most - least)) over the nodes asked;  U' > 100: 0
 
-    The peer gives an overloaded or unmeasured node its best score; `compatible` brings that back. A node without a
-    model takes that of "*"; without one it is not scored.
+    The peer gives an overloaded node its best score; `compatible` brings that back. A node without a model takes that
+    of "*"; without one, or without a measurement, it is not scored.
     """
 
     when: ClassVar[str] = (
@@ -69,20 +69,24 @@ class Peaks(Scorer, frozen=True, kw_only=True):
         return np.where(np.isnan(before), np.nan, whole)
 
     def demand(self, shape: Shape) -> Mapping[str, float]:
-        """What the containers request."""
-        return {CPU: sum(dict(container.requests).get(CPU, 0.0) for container in shape.containers)}
+        """What the pod requests. The peer adds overhead only where some container requests CPU."""
+        requesting = any(dict(c.requests).get(CPU, 0.0) > 0 for c in (*shape.containers, *shape.init_containers))
+        return {CPU: shape.request(CPU) if requesting else 0.0}
 
     def _utilization(self, nodes: Nodes, pod: Pod, in_flight: Floats) -> tuple[Floats, Floats]:
-        capacity = nodes.capacity(CPU)
-        before = 100.0 * (nodes.mean_or_latest(CPU) + in_flight) / capacity
-        return before, before + 100.0 * self.demand(pod.shape)[CPU] / capacity
+        """Percent without and with the pod, summed in millicores as the peer does: just full is not above 100."""
+        capacity = 1000.0 * nodes.capacity(CPU)
+        before = percent(nodes.mean_or_latest(CPU) + in_flight, nodes.capacity(CPU))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return before, 100.0 * (before / 100.0 * capacity + millis(self.demand(pod.shape)[CPU])) / capacity
 
     def _rise(self, nodes: Nodes, before: Floats, after: Floats) -> Floats:
         default = self.node_power_model.get(EVERY_OTHER_NODE)
         models = [self.node_power_model.get(name, default) for name in nodes.names]
         k1 = np.array([np.nan if model is None else model.k1 for model in models])
         k2 = np.array([np.nan if model is None else model.k2 for model in models])
-        return k1 * (np.exp(k2 * after) - np.exp(k2 * before))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return k1 * (np.exp(k2 * after) - np.exp(k2 * before))
 
 
 def _spread(rise: Floats) -> Floats:

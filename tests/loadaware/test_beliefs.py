@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadaware.beliefs import beliefs
+from loadaware.ladder import Staleness
 from loadaware.snapshot import Snapshot
 from loadaware.window import Statistics
 from tests.loadaware.builders import GIB, snapshot_of
@@ -16,7 +17,7 @@ ANY_FLOAT = st.floats(allow_nan=True, allow_infinity=True)
 
 
 def believed(snapshot: Snapshot, now: float = 1000.0) -> list[dict[str, Any]]:
-    return beliefs(snapshot, snapshot.requested, snapshot.pod_counts, now)
+    return beliefs(snapshot, snapshot.requested, snapshot.pod_counts, Staleness(), now)
 
 
 def test_what_is_known_of_a_node_is_told_in_base_units() -> None:
@@ -52,7 +53,7 @@ def test_a_node_with_nothing_allocatable_has_no_utilization() -> None:
 
 def test_what_is_bound_and_booked_now_goes_before_what_the_snapshot_knew() -> None:
     snapshot = snapshot_of({"a": {}})
-    (entry,) = beliefs(snapshot, np.array([[1.5, np.nan]]), np.array([2.3333333]), 0.0)
+    (entry,) = beliefs(snapshot, np.array([[1.5, np.nan]]), np.array([2.3333333]), Staleness(), 0.0)
     assert entry["requested"] == {"cpu": 1.5, "memory": None}
     assert entry["pods"] == 2.333
 

@@ -7,14 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from collectors.manifests import Pod, Shape
-from collectors.reading import CPU, Floats
+from collectors.reading import CPU
 from loadaware.adviser import Adviser
 from loadaware.cli import cli
 from loadaware.config import parse
@@ -23,53 +21,17 @@ from loadaware.filters.usage_threshold import UsageThreshold
 from loadaware.isolation import Worker, WorkerError, isolate_filter, isolate_scorer, workers_of
 from loadaware.profile import NamedFilter, Profile, WeightedScorer
 from loadaware.profiles import adviser_settings
+from loadaware.scorers.estimated_load import EstimatedLoad
 from loadaware.scorers.lowest_usage import LowestUsage
 from loadaware.scorers.scorer import CountsInFlight, Scorer
-from loadaware.snapshot import Nodes
-from loadaware.window import Bools
-from tests.loadaware.builders import Clock, cpu_mean, make_pod, make_settings, nodes_of, snapshot_of
+from tests.loadaware.builders import Clock, cpu_mean, make_pod, make_settings, make_shape, nodes_of, snapshot_of
+from tests.loadaware.moody_plugins import Forgotten, Moody, MoodyFilter
 
 ROOT = Path(__file__).parents[2]
 NODES = {"cold": cpu_mean(10), "mild": cpu_mean(40), "hot": cpu_mean(90)}
 NAMES = tuple(NODES)
 DEADLINE = 1.0
 """Seconds: long enough for a good answer on a busy machine, short enough for a test."""
-
-
-class Moody(Scorer, frozen=True, kw_only=True):
-    """Does what the pod's name says; else scores by the CPU that is not in use."""
-
-    def score(self, nodes: Nodes, pod: Pod) -> Floats:
-        if pod.name == "hang":
-            time.sleep(600.0)
-        if pod.name == "die":
-            os._exit(3)
-        if pod.name == "raise":
-            raise ZeroDivisionError("the pod asked for it")
-        return 100.0 * (1.0 - nodes.usage("mean", CPU) / nodes.capacity(CPU))
-
-
-class MoodyFilter(Filter, frozen=True, kw_only=True):
-    """Does what the pod's name says; else rejects nodes above half of their CPU."""
-
-    unresolvable: ClassVar[bool] = True
-
-    def pre_filter(self, pod: Pod) -> str | None:
-        return "the pod may go nowhere" if pod.name == "nowhere" else None
-
-    def rejects(self, nodes: Nodes, pod: Pod) -> Bools:
-        Moody().score(nodes, pod)
-        return nodes.usage("mean", CPU) > 0.5 * nodes.capacity(CPU)
-
-    def reasons(self, nodes: Nodes, pod: Pod) -> list[str]:
-        return [f"{name} is busy" for name in nodes.names]
-
-
-class Forgotten(Scorer, frozen=True, kw_only=True):
-    """One that the worker cannot even receive."""
-
-    def __reduce__(self) -> Any:
-        return eval, ("1 / 0",)
 
 
 @pytest.fixture(autouse=True)
@@ -222,12 +184,22 @@ def test_a_plugin_that_the_worker_cannot_receive_is_never_ready() -> None:
 def test_a_scorer_that_counts_pods_in_flight_still_does_when_it_is_isolated() -> None:
     scorer = isolate_scorer(LowestUsage(), DEADLINE)
     assert isinstance(scorer, CountsInFlight)
-    assert scorer.demand(Shape(requests=((CPU, 2.0),))) == {CPU: 2.0}
+    assert scorer.demand(make_shape(cpu=2.0)) == {CPU: 2.0}
     assert not isinstance(isolated(), CountsInFlight)
     with started(scorer) as adviser:
-        for number in range(4):  # 10 % + one core of four, twice, is 60 %
-            adviser.rank(make_pod(f"web-{number}", cpu=1.0), NAMES)
-        assert adviser.rank(make_pod(), NAMES).scores[0] < 100.0
+        for number in range(4):  # each pod a quarter of a node: cold 35, cold 60, mild 65, cold 85 %
+            adviser.rank(make_pod(f"burst-{number}", cpu=1.0), NAMES)
+        scores = adviser.rank(make_pod("one more"), NAMES).scores
+    np.testing.assert_allclose(scores, [20.0, 100.0, 0.0])  # (90 - 85) / (90 - 65)
+
+
+def test_an_isolated_plugin_counts_pods_in_flight_by_its_own_rule() -> None:
+    for plugin in (
+        isolate_scorer(EstimatedLoad(), DEADLINE),
+        isolate_filter(UsageThreshold(statistic="estimated"), DEADLINE),
+    ):
+        assert isinstance(plugin, CountsInFlight)
+        assert getattr(plugin, "in_flight_rule", None) == "LessMeasured"
 
 
 # -- Filters ---------------------------------------------------------------------------------------------------------

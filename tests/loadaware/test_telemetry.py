@@ -57,7 +57,7 @@ def test_every_instrument_has_our_prefix_and_a_sentence_of_help(
 
 def test_no_label_can_hold_the_name_of_a_node_or_a_pod() -> None:
     labels = {label for _, names, _ in instruments().values() for label in names}
-    assert labels == {"verb", "profile", "reason", "plugin", "kind", "outcome", "version"}
+    assert labels == {"verb", "profile", "reason", "plugin", "kind", "outcome", "rung", "version"}
 
 
 def test_every_reason_in_the_code_is_documented_and_nothing_else_is() -> None:

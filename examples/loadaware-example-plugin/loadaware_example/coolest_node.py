@@ -3,12 +3,11 @@
 from typing import Annotated, ClassVar
 
 import numpy as np
-from msgspec import Meta
-
 from collectors.manifests import Pod
 from collectors.reading import Floats
 from loadaware.scorers.scorer import Scorer
 from loadaware.snapshot import Nodes
+from msgspec import Meta
 
 Degrees = Annotated[float, Meta(ge=-50, le=150)]
 

@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import numpy as np
-
 from collectors.manifests import Pod
 from loadaware.filters.filter import Filter
 from loadaware.snapshot import Nodes

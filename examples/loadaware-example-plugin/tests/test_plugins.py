@@ -3,13 +3,13 @@
 import math
 
 import pytest
-from loadaware_example import CoolestNode, NotUnderMaintenance
-
 from collectors.manifests import Pod
 from loadaware.errors import ConfigError
 from loadaware.plugins import make_filter, make_scorer
 from loadaware.snapshot import Nodes
 from loadaware.state import parse_state
+
+from loadaware_example import CoolestNode, NotUnderMaintenance
 
 POD = Pod(name="web")
 MARK = "example.com/maintenance"

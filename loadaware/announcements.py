@@ -1,0 +1,46 @@
+"""Kubernetes events for what people should see on a pod: off the request path, bounded, rare, never waited for."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from collectors.errors import CollectorError, SourceRefusedError
+from collectors.kubernetes_api import KubernetesApi
+from collectors.manifests import Pod
+from collectors.writes import write_event
+
+logger = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 60.0
+"""Between two events of one reason: a cluster in trouble needs no flood of them."""
+FORBIDDEN = 403
+
+
+class Announcements:
+    """One thread: the event loop's. Writing happens in others."""
+
+    def __init__(self, api: KubernetesApi | None, clock: Callable[[], float]) -> None:
+        self._api = api
+        self._clock = clock
+        self._last: dict[str, float] = {}
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def announce(self, pod: Pod, reason: str, message: str) -> None:
+        """Write an event on a pod, unless one of this reason was written lately."""
+        now = self._clock()
+        if self._api is None or not pod.name or now - self._last.get(reason, float("-inf")) < PAUSE_SECONDS:
+            return
+        self._last[reason] = now
+        task = asyncio.get_running_loop().create_task(self._write(self._api, pod, reason, message))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def _write(self, api: KubernetesApi, pod: Pod, reason: str, message: str) -> None:
+        try:
+            await asyncio.to_thread(write_event, api, pod, reason, message)
+        except SourceRefusedError as error:
+            logger.warning("an event cannot be written: %s", error)
+            if error.status == FORBIDDEN:
+                self._api = None
+        except CollectorError as error:
+            logger.warning("an event cannot be written: %s", error)
