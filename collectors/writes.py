@@ -4,11 +4,15 @@ Everything else only reads. Each raises CollectorError with the API server's own
 """
 
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 import msgspec
 
+from collectors.errors import SourceRefusedError
 from collectors.kubernetes_api import KubernetesApi
 from collectors.manifests import Pod
+
+NOT_FOUND = 404
 
 
 def bind_pod(api: KubernetesApi, namespace: str, name: str, uid: str, node: str) -> None:
@@ -19,7 +23,19 @@ def bind_pod(api: KubernetesApi, namespace: str, name: str, uid: str, node: str)
         "metadata": {"name": name, "namespace": namespace, **({"uid": uid} if uid else {})},
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     }
-    api.post(f"/api/v1/namespaces/{namespace}/pods/{name}/binding", msgspec.json.encode(binding))
+    path = f"/api/v1/namespaces/{_segment(namespace)}/pods/{_segment(name)}/binding"
+    api.post(path, msgspec.json.encode(binding))
+
+
+def node_exists(api: KubernetesApi, name: str) -> bool:
+    """Whether there is such a node: the API server binds a pod to any name."""
+    try:
+        api.get(f"/api/v1/nodes/{_segment(name)}")
+    except SourceRefusedError as error:
+        if error.status == NOT_FOUND:
+            return False
+        raise
+    return True
 
 
 def write_event(api: KubernetesApi, pod: Pod, reason: str, message: str) -> None:
@@ -44,4 +60,9 @@ def write_event(api: KubernetesApi, pod: Pod, reason: str, message: str) -> None
         "lastTimestamp": now,
         "count": 1,
     }
-    api.post(f"/api/v1/namespaces/{pod.namespace}/events", msgspec.json.encode(event))
+    api.post(f"/api/v1/namespaces/{_segment(pod.namespace)}/events", msgspec.json.encode(event))
+
+
+def _segment(name: str) -> str:
+    """A name as one segment of a path, whatever somebody put into it: it must not lead anywhere else."""
+    return quote(name, safe="").replace(".", "%2E") if set(name) == {"."} else quote(name, safe="")

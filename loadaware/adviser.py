@@ -20,6 +20,7 @@ from loadaware.question import Question
 from loadaware.ranking import Ranking, indifferent, rank
 from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
 from loadaware.window import Ints
+from loadaware.workload import workload_of
 
 MOST_TIED = 64
 """A booking is shared among nodes of equal priority. If more than this are equal it goes to the best by score; if those
@@ -81,11 +82,15 @@ class Adviser:
     def profile_for(self, pod: Pod, named: str | None = None) -> Profile:
         """A profile named in the path wins, then the pod's schedulerName, then the default."""
         settings = self.settings
+        self.check_profile(named)
         if named is not None:
-            if named not in settings.profiles:
-                raise UnknownProfileError(named, tuple(settings.profiles))
             return settings.profiles[named]
         return settings.profiles.get(pod.scheduler_name) or settings.profiles[settings.default_profile]
+
+    def check_profile(self, named: str | None) -> None:
+        """Raises UnknownProfileError for a name that no profile has."""
+        if named is not None and named not in self.settings.profiles:
+            raise UnknownProfileError(named, tuple(self.settings.profiles))
 
     def opted_out(self, pod: Pod) -> bool:
         """Whether the pod is to be placed as if we were not there."""
@@ -131,12 +136,14 @@ class Adviser:
         chosen = self.profile_for(pod, profile)
         if self.opted_out(pod):
             return list(freed)
-        return worth_preempting(chosen, self._question(pod, list(freed), self._clock()), freed)
+        with self.in_flight.without(pod.identity):
+            return worth_preempting(chosen, self._question(pod, list(freed), self._clock()), freed)
 
     def reserve(self, identity: str, node: str) -> None:
         """A pod that was ranked is being bound to a node: count it there."""
-        shape = self.in_flight.booked_shape(identity)
-        self.in_flight.book(identity, shape, [node], [1.0], self._clock())
+        booking = self.in_flight.booking(identity)
+        shape, workload = (Shape(), "") if booking is None else (booking.shape, booking.workload)
+        self.in_flight.book(identity, shape, [node], [1.0], self._clock(), workload)
 
     def unreserve(self, identity: str) -> None:
         """The binding failed: count it nowhere."""
@@ -147,7 +154,7 @@ class Adviser:
 
     def _book(self, pod: Pod, names: Sequence[str]) -> None:
         shares = [1.0 / len(names) for _ in names]
-        self.in_flight.book(pod.identity, pod.shape, names, shares, self._clock())
+        self.in_flight.book(pod.identity, pod.shape, names, shares, self._clock(), workload_of(pod))
 
 
 def _likely(ranking: Ranking) -> Ints:

@@ -14,6 +14,7 @@ class PodBound(msgspec.Struct, frozen=True, gc=False):
     bound_at: float
     usage: tuple[float, ...] = ()
     """What was measured of it when this was told, per resource; empty or NaN: nothing."""
+    workload: str = ""
 
 
 class PodLeft(msgspec.Struct, frozen=True, gc=False):
@@ -24,6 +25,9 @@ class PodLeft(msgspec.Struct, frozen=True, gc=False):
     shape: Shape = Shape()
     bound_at: float = float("-inf")
     usage: tuple[float, ...] = ()
+    workload: str = ""
+    expected: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    """Mean and deviation expected of it, per resource, as in the last snapshot."""
 
 
 Change = PodBound | PodLeft

@@ -29,6 +29,7 @@ import numpy as np
 from collectors.manifests import Shape
 from collectors.reading import Floats
 from loadaware.changes import PodBound, PodLeft
+from loadaware.expectations import Expectations, Usage
 from loadaware.scorers.scorer import CountsInFlight
 from loadaware.snapshot import Snapshot
 from loadaware.window import Ints
@@ -49,6 +50,7 @@ class Booking:
     nodes: tuple[str, ...]
     shares: tuple[float, ...]
     expires: float
+    workload: str = ""
 
 
 class InFlight:
@@ -61,6 +63,7 @@ class InFlight:
         self._bookings: dict[str, Booking] = {}
         self._bound_since: set[str] = set()
         self._bindings_since: list[tuple[int, float]] = []
+        self.expectations = Expectations()
         self.restart(Snapshot.empty())
 
     def __len__(self) -> int:
@@ -75,6 +78,7 @@ class InFlight:
         self.requested = snapshot.requested.copy()
         self.limits = snapshot.limits.copy()
         self.pods = snapshot.pod_counts.copy()
+        self.expectations.restart(snapshot)
         placed = snapshot.placed
         for price in self._prices:
             price.restart(snapshot, self._missing_share(placed.rows, placed.bound_at, price.rule))
@@ -121,19 +125,26 @@ class InFlight:
         finally:
             self._count_booking(booking, 1.0)
 
-    def book(self, identity: str, shape: Shape, nodes: Sequence[str], shares: Sequence[float], now: float) -> None:
+    def book(  # noqa: PLR0917 - a booking is what, where, and until when
+        self,
+        identity: str,
+        shape: Shape,
+        nodes: Sequence[str],
+        shares: Sequence[float],
+        now: float,
+        workload: str = "",
+    ) -> None:
         """Count a pod where it will most likely go; without nodes, let go of what was booked."""
         self._drop_booking(identity)
         if identity in self._bound_since or not nodes:
             return
-        booking = Booking(shape, tuple(nodes), tuple(shares), now + self._booking_seconds)
+        booking = Booking(shape, tuple(nodes), tuple(shares), now + self._booking_seconds, workload)
         self._bookings[identity] = booking
         self._count_booking(booking, 1.0)
 
-    def booked_shape(self, identity: str) -> Shape:
-        """What a booked pod declares; nothing if it is not booked."""
-        booking = self._bookings.get(identity)
-        return Shape() if booking is None else booking.shape
+    def booking(self, identity: str) -> Booking | None:
+        """What is booked for a pod."""
+        return self._bookings.get(identity)
 
     def bound(self, change: PodBound) -> None:
         """The watch tells where a pod went. Told twice, it counts once."""
@@ -142,13 +153,23 @@ class InFlight:
             self._bound_since.add(change.identity)
             if (row := self._row(change.node)) is not None:
                 self._bindings_since.append((row, change.bound_at))
+                self.expectations.add(row, change.workload, self.expectations.of_pod(change.shape, change.workload))
             self._count_bound(change, 1.0)
 
     def left(self, change: PodLeft) -> None:
         """The watch tells that a pod is gone."""
         self._drop_booking(change.identity)
+        if (row := self._row(change.node)) is not None:
+            self.expectations.remove(row, change.workload, self._expected_of(change))
         self._bound_since.discard(change.identity)
         self._count_bound(change, -1.0)
+
+    def _expected_of(self, change: PodLeft) -> Usage:
+        """What is counted for a pod that goes: what it was added with, or what the snapshot expected of it."""
+        if change.expected is None or change.identity in self._bound_since:
+            return self.expectations.of_pod(change.shape, change.workload)
+        mean, deviation = change.expected
+        return Usage(np.array(mean), np.array(deviation))
 
     def _row(self, node: str | None) -> int | None:
         return None if node is None else self._snapshot.index.get(node)
@@ -173,8 +194,13 @@ class InFlight:
             row = self._row(node)
             if row is not None:
                 self._count(row, booking.shape, sign * share)
+                self._expect(row, booking, share, sign)
                 for price in self._prices:
                     price.count(row, booking.shape, sign * share)
+
+    def _expect(self, row: int, booking: Booking, share: float, sign: float) -> None:
+        usage = self.expectations.of_pod(booking.shape, booking.workload).times(share)
+        (self.expectations.add if sign > 0 else self.expectations.remove)(row, booking.workload, usage)
 
     def _count(self, row: int, shape: Shape, pods: float) -> None:
         """So many more pods of a shape on a node."""

@@ -45,9 +45,8 @@ def _hear_parent(inbox: Inbox) -> None:
 
     Past Python's buffer: a thread that waits in there would hold its lock when the process ends by itself.
     """
-    while length := _read(8):
-        query = pickle.loads(_read(int.from_bytes(length, "big")))  # noqa: S301 - from our own parent
-        inbox.put(query)
+    while packed := _read(int.from_bytes(_read(8), "big")):
+        inbox.put(pickle.loads(packed))  # noqa: S301 - from our own parent
     os._exit(0)
 
 

@@ -25,8 +25,10 @@ from collectors.manifests import Node, Pod, Resources
 from collectors.reading import CPU, MEMORY, Floats, Reading
 from loadaware import quarantine
 from loadaware.changes import Change, PodBound, PodLeft
-from loadaware.pod_sums import PodSums, sum_up
-from loadaware.pods import PodTable
+from loadaware.demand import DemandSettings
+from loadaware.learning import Learning
+from loadaware.pod_sums import sum_up
+from loadaware.pods import BoundPod, PodTable
 from loadaware.queries import PodReply, PodsQuery, Reply
 from loadaware.roster import Roster
 from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
@@ -44,6 +46,7 @@ class ObserverSettings:
     interval_seconds: float = 15.0
     most_samples: int = 240
     high_priority_from: int = 9000
+    demand: DemandSettings = field(default_factory=DemandSettings)
 
     @property
     def longer_windows_seconds(self) -> tuple[float, ...]:
@@ -75,6 +78,7 @@ class Observer:
         self._nodes: dict[str, Node] = {}
         self._pods = PodTable(len(self._settings.resources))
         self._nominated: dict[str, str] = {}
+        self._learning = Learning(self._pods, self._settings.resources, self._settings.demand)
         self._exempt: set[str] = set()
         self._pods_known = True
         s = self._settings
@@ -146,17 +150,25 @@ class Observer:
             self._nominate(pod)
             return []
         self._nominated.pop(pod.identity, None)
-        held = self._pods.get(pod.identity)
-        bound_at = _bound_at(pod, now)
-        if held is not None and held.node_row == self._roster.row(pod.node):
-            if held.shape == pod.shape:
-                self._pods.update(pod)
-                return []
-            bound_at = held.bound_at
-        row = self._roster.hold(pod.node)
+        held, row = self._pods.get(pod.identity), self._roster.row(pod.node)
+        if held is not None and held.node_row == row:
+            return self._pod_changed(pod, pod.node, held)
         left = [] if held is None else [self._pod_left(pod.identity)]
-        self._pods.put(pod, row, bound_at)
-        return [*left, PodBound(pod.identity, pod.node, pod.shape, bound_at)]
+        bound_at = _bound_at(pod, now)
+        workload = self._learning.begin(self._pods.put(pod, self._roster.hold(pod.node), bound_at), pod)
+        return [*left, PodBound(pod.identity, pod.node, pod.shape, bound_at, workload=workload)]
+
+    def _pod_changed(self, pod: Pod, node: str, held: BoundPod) -> list[Change]:
+        """A pod that stays where it is: its state may change, or its requests, in place."""
+        if held.shape == pod.shape:
+            self._pods.update(pod)
+            return []
+        slot = self._pods.put(pod, held.node_row, held.bound_at)
+        workload, expected = self._learning.resize(slot, pod.shape)
+        return [
+            PodLeft(pod.identity, node, held.shape, held.bound_at, held.usage, workload, expected),
+            PodBound(pod.identity, node, pod.shape, held.bound_at, held.usage, workload),
+        ]
 
     def _nominate(self, pod: Pod) -> None:
         if pod.nominated_node is None:
@@ -166,12 +178,14 @@ class Observer:
 
     def _pod_left(self, identity: str) -> PodLeft:
         self._nominated.pop(identity, None)
+        slot = self._pods.slot(identity)
         pod = self._pods.remove(identity)
-        if pod is None:
+        if pod is None or slot is None:
             return PodLeft(identity)
+        workload, expected = self._learning.end(slot)
         node = self._roster.name(pod.node_row)
         self._release(pod.node_row)
-        return PodLeft(identity, node, pod.shape, pod.bound_at, pod.usage)
+        return PodLeft(identity, node, pod.shape, pod.bound_at, pod.usage, workload, expected)
 
     def _node_seen(self, node: Node) -> None:
         if node.name not in self._nodes:
@@ -184,6 +198,7 @@ class Observer:
 
     def _reserve(self, rows: int) -> None:
         self._window.reserve(rows)
+        self._learning.rest.reserve(rows)
         if rows > len(self._capacity):
             more = np.full((max(rows, 64), len(self._settings.resources)), np.nan)
             self._capacity = np.concatenate([self._capacity, more])
@@ -197,6 +212,7 @@ class Observer:
         row = self._roster.row(name)
         if self._nodes.pop(name, None) is not None and row is not None:
             self._window.forget(row)
+            self._learning.rest.forget(row)
             self._reported_deviation.pop(row, None)
             self._distrusted.pop(row, None)
             self._release(row)
@@ -236,7 +252,9 @@ class Observer:
         self._distrust(rows, reasons)
         self._append(rows, usage, reading.nodes.times[known])
         if reading.pods is not None:
-            self._pods.measure(reading.pods.names, self._our_columns(reading.pods.usage, reading))
+            measured = self._our_columns(reading.pods.usage, reading)
+            self._learning.read(self._pods.measure(reading.pods.names, measured), measured, reading.pods.times)
+            self._learning.read_nodes(rows, usage, reading.nodes.times[known])
         if reading.node_deviation is not None:
             deviation = self._in_base_units(reading.node_deviation[known], rows, reading)
             deviation, _ = quarantine.judge_values(deviation, self._capacity[rows])
@@ -299,7 +317,9 @@ class Observer:
         names = tuple(self._nodes)
         rows = np.array([self._roster.row(name) for name in names], dtype=np.intp)
         newest = self._window.newest(rows)
-        pods = self._pod_sums(rows, newest)
+        positions = np.full(len(self._roster), -1, dtype=np.intp)
+        positions[rows] = np.arange(len(rows))
+        pods = sum_up(self._pods, positions, s.resources, newest - s.window_seconds, s.high_priority_from)
         return Snapshot(
             time=now,
             names=names,
@@ -325,6 +345,7 @@ class Observer:
             high_priority_from=s.high_priority_from,
             high_priority_usage=pods.high_priority_usage,
             applications=pods.applications,
+            expected=self._learning.expected(rows, positions, self._capacity[rows]),
             generation=self._generation,
         )
 
@@ -337,12 +358,6 @@ class Observer:
                 own = statistics.deviation[position]
                 statistics.deviation[position] = np.where(np.isnan(reported), own, reported)
         return statistics
-
-    def _pod_sums(self, rows: Ints, newest: Floats) -> PodSums:
-        s = self._settings
-        positions = np.full(len(self._roster), -1, dtype=np.intp)
-        positions[rows] = np.arange(len(rows))
-        return sum_up(self._pods, positions, s.resources, newest - s.window_seconds, s.high_priority_from)
 
     def _nominated_pods(self, names: tuple[str, ...]) -> Floats:
         nominated = Counter(self._nominated.values())

@@ -60,6 +60,7 @@ class ObserverProcess:
         self._restart_seconds = restart_seconds
         self._stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
+        self._listening: subprocess.Popen[bytes] | None = None
         self._status = Status()
         self._thread = threading.Thread(target=self._supervise, name="observer", daemon=True)
 
@@ -75,7 +76,7 @@ class ObserverProcess:
 
     def ask(self, query: PodsQuery) -> bool:
         """Send the child a question; whether it could be sent. May wait for the pipe."""
-        process = self._process
+        process = self._listening
         return process is not None and _send(process, query)
 
     def stop(self) -> None:
@@ -138,10 +139,12 @@ class ObserverProcess:
             try:
                 if not self._stopping.is_set():  # else `stop` may have come too early to see this child
                     self._give_order(process)
+                    self._listening = process  # not before: the first thing that the child reads is its order
                     self._receive(connection)
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         process.wait(timeout=1)  # its own exit status says more than ours
             finally:
+                self._listening = None
                 _end(process)
             return process.returncode
 
@@ -177,16 +180,16 @@ def _send(process: subprocess.Popen[bytes], thing: Order | PodsQuery) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask, then insist."""
-    with contextlib.suppress(OSError):
-        if process.stdin is not None:
-            process.stdin.close()
+    """Ask, then insist. The pipe is closed last: a question that waits in it would keep us waiting, too."""
     process.terminate()
     try:
         process.wait(timeout=5)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    with contextlib.suppress(OSError):
+        if process.stdin is not None:
+            process.stdin.close()
 
 
 # -- On the pipe: unpickling holds the parent's interpreter, so what it has already is not sent again ----------------

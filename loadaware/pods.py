@@ -39,6 +39,8 @@ class PodColumns(NamedTuple):
     applications: Ints
     terminating: Bools
     usage: Floats
+    running: Bools
+    slots: Ints
 
     def where(self, chosen: Bools) -> "PodColumns":
         """Only some of the pods."""
@@ -111,8 +113,12 @@ class PodTable:
         usage = () if np.isnan(c.usage[slot]).all() else tuple(c.usage[slot].tolist())
         return BoundPod(int(c.nodes[slot]), shape, float(c.bound_at[slot]), usage)
 
-    def put(self, pod: Pod, node_row: int, bound_at: float) -> None:
-        """Add a pod, or replace what is held of it (a request changed in place)."""
+    def slot(self, identity: str) -> int | None:
+        """The slot of a pod."""
+        return self._slots.get(identity)
+
+    def put(self, pod: Pod, node_row: int, bound_at: float) -> int:
+        """Add a pod, or replace what is held of it (a request changed in place); its slot."""
         slot = self._slots.get(pod.identity)
         if slot is None:
             slot = self._take(pod.identity, pod.key)
@@ -121,6 +127,7 @@ class PodTable:
         c.shapes[slot] = self._shapes.number(pod.shape)
         c.bound_at[slot] = bound_at
         self.update(pod)
+        return slot
 
     def update(self, pod: Pod) -> None:
         """What may change of a pod without moving or resizing it."""
@@ -128,6 +135,7 @@ class PodTable:
         c.priorities[slot] = pod.priority
         c.applications[slot] = self._applications.number(application_of(pod))
         c.terminating[slot] = pod.deleted_at is not None
+        c.running[slot] = pod.phase != "Pending"
 
     def remove(self, identity: str) -> BoundPod | None:
         """Take a pod out."""
@@ -142,14 +150,19 @@ class PodTable:
             self._measured = ((), np.zeros(0, np.intp))
         return pod
 
-    def measure(self, names: Sequence[str], usage: Floats) -> None:
-        """What each pod (namespace/name) uses now; a pod left out was not measured."""
+    def measure(self, names: Sequence[str], usage: Floats) -> Ints:
+        """What each pod (namespace/name) uses now; a pod left out was not measured. The slots, -1 for a stranger."""
         if names is not self._measured[0]:
             slots = np.fromiter((self._keys.get(name, -1) for name in names), dtype=np.intp, count=len(names))
             self._measured = (names, slots)
         slots = self._measured[1]
         self._columns.usage[:] = np.nan
         self._columns.usage[slots[slots >= 0]] = usage[slots >= 0]
+        return slots
+
+    def running(self, slots: Ints) -> Bools:
+        """Which of the pods in these slots are past their init phase."""
+        return self._columns.running[slots]
 
     def columns(self) -> PodColumns:
         """All pods."""
@@ -178,6 +191,7 @@ class PodTable:
             have = len(self._columns.nodes)
             more = _empty_columns(max(1024, have), self._columns.usage.shape[1])
             self._columns = PodColumns._make(map(np.concatenate, zip(self._columns, more, strict=True)))
+            self._columns.slots[have:] = np.arange(have, len(self._columns.slots))
             self._free.extend(range(len(self._columns.nodes) - 1, have - 1, -1))
         slot = self._free.pop()
         self._slots[identity] = self._keys[key] = slot
@@ -209,4 +223,6 @@ def _empty_columns(count: int, resources: int) -> PodColumns:
         applications=np.zeros(count, dtype=np.intp),
         terminating=np.zeros(count, dtype=np.bool_),
         usage=np.full((count, resources), np.nan),
+        running=np.zeros(count, dtype=np.bool_),
+        slots=np.zeros(count, dtype=np.intp),
     )

@@ -2,22 +2,28 @@
 
     dropped if 100 * (usage - usage of the victims) / allocatable > threshold, by the profile's UsageThreshold filters
 
-What a victim uses is what was measured of it, else what it requests; a victim nobody knows frees nothing that could be
-counted on, so its node is judged by what is known. If every candidate would be dropped, none is: kube-scheduler has
-its reasons to preempt. A profile without load rules drops nothing.
+The filters themselves are asked, about the nodes as they would be: so their statistic, their thresholds for pods of
+high priority and the pods that they let pass count here as they do for filter. What a victim uses is what was measured
+of it, else what it requests. A node is not dropped if one of its victims is not known, or if its own measurements
+expired: nobody can tell. If every candidate would be dropped, none is: kube-scheduler has its reasons to preempt. A
+profile without load rules drops nothing.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from collectors.reading import Floats
 from loadaware.filters.usage_threshold import UsageThreshold
+from loadaware.ladder import Rung
 from loadaware.profile import Profile
 from loadaware.question import Question
+from loadaware.snapshot import Nodes, Snapshot
+from loadaware.window import Bools, Statistics
 
-Freed = Mapping[str, Mapping[str, float]]
-"""Per node, what its victims use of each resource."""
+Freed = Mapping[str, Mapping[str, float] | None]
+"""Per node, what its victims use of each resource; None if that is not known of all of them."""
 
 
 def worth_preempting(profile: Profile, question: Question, freed: Freed) -> Sequence[str]:
@@ -31,18 +37,39 @@ def worth_preempting(profile: Profile, question: Question, freed: Freed) -> Sequ
     return [name for name, kept in zip(question.names, keep.tolist(), strict=True) if kept]
 
 
-def _too_busy(rule: UsageThreshold, question: Question, freed: Freed) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    rows = question.rows[question.known]
-    nodes = question.nodes(rows, rule)
-    busy = np.zeros(len(rows), dtype=np.bool_)
-    for resource, threshold in rule.thresholds.items():
-        remaining = nodes.mean_or_latest(resource) - _freed(nodes.names, freed, resource)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            busy |= 100.0 * remaining / nodes.allocatable(resource) > threshold
+def _too_busy(rule: UsageThreshold, question: Question, freed: Freed) -> Bools:
+    told = np.array([freed.get(name) is not None for name in question.names], dtype=np.bool_)
+    judged = told & (question.rungs <= Rung.AGEING)
+    nodes = question.nodes(question.rows[judged], rule)
     everywhere = np.zeros(len(question.names), dtype=np.bool_)
-    everywhere[question.known] = busy
+    everywhere[judged] = rule.rejects(_afterwards(nodes, freed), question.pod)
     return everywhere
 
 
-def _freed(names: Sequence[str], freed: Freed, resource: str) -> Floats:
-    return np.array([freed.get(name, {}).get(resource, 0.0) for name in names])
+def _afterwards(nodes: Nodes, freed: Freed) -> Nodes:
+    """The nodes as they would be without the victims."""
+    alone = nodes.detached()
+    return replace(alone, snapshot=_without(alone.snapshot, freed))
+
+
+def _without(snapshot: Snapshot, freed: Freed) -> Snapshot:
+    left = np.array([[(freed.get(n) or {}).get(r, 0.0) for r in snapshot.resources] for n in snapshot.names])
+    left = left.reshape(snapshot.capacity.shape)
+    high = snapshot.high_priority_usage
+    return replace(
+        snapshot,
+        statistics=_less(snapshot.statistics, left),
+        windows={length: _less(statistics, left) for length, statistics in snapshot.windows.items()},
+        high_priority_usage=None if high is None else np.maximum(high - left, 0.0),
+    )
+
+
+def _less(statistics: Statistics, left: Floats) -> Statistics:
+    """NaN, not measured, stays NaN."""
+    return Statistics(
+        mean=np.maximum(statistics.mean - left, 0.0),
+        deviation=statistics.deviation,
+        latest=np.maximum(statistics.latest - left, 0.0),
+        maximum=np.maximum(statistics.maximum - left, 0.0),
+        percentiles={p: np.maximum(values - left, 0.0) for p, values in statistics.percentiles.items()},
+    )

@@ -64,6 +64,7 @@ class Question:
             limits_now=ledger.limits,
             pods_now=ledger.pods,
             in_flight_usage=ledger.usage_for(plugin),
+            expectations=ledger.expectations,
             bindings=lambda seconds: ledger.bindings(self.now - seconds),
             standing_in=standing_in,
         )

@@ -17,6 +17,7 @@ class Questions:
         self.send: Callable[[PodsQuery], bool] | None = None
         self._number = 0
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
+        self._sending: asyncio.Future[bool] | None = None
 
     async def pods(self, identities: Sequence[str]) -> dict[str, PodReply]:
         """What the observer knows of these pods; nothing if it does not answer in time."""
@@ -26,14 +27,22 @@ class Questions:
         number = self._number
         self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
-            if not await asyncio.to_thread(self.send, PodsQuery(number, tuple(identities))):
-                return {}
-            reply = await asyncio.wait_for(self._waiting[number], WAIT_SECONDS)
+            async with asyncio.timeout(WAIT_SECONDS):
+                if not await self._sent(self.send, PodsQuery(number, tuple(identities))):
+                    return {}
+                reply = await self._waiting[number]
         except TimeoutError:
             return {}
         finally:
             self._waiting.pop(number, None)
         return {pod.identity: pod for pod in reply.pods}
+
+    async def _sent(self, send: Callable[[PodsQuery], bool], query: PodsQuery) -> bool:
+        """Whether it was sent. One after the other: those that wait for the pipe would each hold a thread."""
+        while self._sending is not None and not self._sending.done():
+            await asyncio.wait([self._sending])
+        self._sending = asyncio.get_running_loop().run_in_executor(None, send, query)
+        return await asyncio.shield(self._sending)
 
     def take(self, reply: Reply) -> None:
         """A reply; too late, it is dropped."""

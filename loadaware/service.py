@@ -78,6 +78,7 @@ class Service:
 
     def readiness(self) -> tuple[bool, dict[str, Any]]:
         """Ready after the first good reading or the grace; later loss shows, but never makes it unready."""
+        self._note_rung()
         ready = self._measured or self.clock() >= self._ready_at
         snapshot = self.adviser.snapshot
         age = self._data_age()
@@ -116,6 +117,7 @@ class Service:
     def update_gauges(self) -> None:
         """Bring the gauges up to date, before they are shown."""
         snapshot, telemetry = self.adviser.snapshot, self.telemetry
+        self._note_rung()
         self.adviser.in_flight.expire(self.clock())
         telemetry.bookings.set(len(self.adviser.in_flight))
         telemetry.nodes.set(len(snapshot.names))

@@ -8,14 +8,18 @@ column by column, with what happened since the snapshot (pods bound, booked, gon
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
+from loadaware.expected import Expected
 from loadaware.window import Bools, Ints, Statistics
+from loadaware.workload import workload_of
+
+HOUR = 3600.0
 
 Statistic = Literal["mean", "deviation", "latest", "maximum"]
 
@@ -99,6 +103,8 @@ class Snapshot:
     high_priority_usage: Floats | None = None
     """Measured usage of the node's high-priority pods (node, resource)."""
     applications: Applications = field(default_factory=Applications)
+    expected: Expected | None = None
+    """What the nodes are expected to use, learned from their pods; None while no pod was ever measured."""
     generation: int = 0
 
     def __post_init__(self) -> None:
@@ -159,6 +165,7 @@ class Snapshot:
             nominated_pods=None if self.nominated_pods is None else self.nominated_pods[rows],
             high_priority_usage=None if self.high_priority_usage is None else self.high_priority_usage[rows],
             applications=Applications(),
+            expected=None,
         )
 
     @cached_property
@@ -168,6 +175,13 @@ class Snapshot:
     @cached_property
     def _label_numbers(self) -> dict[str, Floats]:
         return {}
+
+    @cached_property
+    def mean_allocatable(self) -> Floats:
+        """Over all nodes, per resource; NaN where no node has any."""
+        known = ~np.isnan(self.allocatable)
+        total = np.where(known, self.allocatable, 0.0).sum(axis=0)
+        return np.divide(total, known.sum(axis=0), out=np.full(len(total), np.nan), where=known.any(axis=0))
 
     @classmethod
     def empty(cls, resources: tuple[str, ...] = ("cpu", "memory")) -> "Snapshot":
@@ -187,6 +201,36 @@ class Snapshot:
         )
 
 
+class ExpectedLoad(NamedTuple):
+    """Of one resource: the nodes' expected usage and its variance, the siblings' deviations there, the pod's own."""
+
+    mean: Floats
+    variance: Floats
+    shared: Floats
+    pod_mean: float
+    pod_deviation: float
+
+
+class LiveExpectations(Protocol):
+    """Expected usage as of now (see expectations.py)."""
+
+    mean: Floats
+    variance: Floats
+
+    @property
+    def known(self) -> bool:
+        """Whether demand was learned at all."""
+        ...
+
+    def shared(self, workload: str) -> Floats:
+        """Deviations of a workload's pods on every node."""
+        ...
+
+    def of_pod(self, shape: Shape, workload: str) -> tuple[Floats, Floats]:
+        """Expected mean and deviation of a pod."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Nodes:
     """The nodes asked about, as columns. Each method gives one number per node, NaN where it is not known.
@@ -203,6 +247,8 @@ class Nodes:
     in_flight_usage: Floats | None = None
     bindings: Callable[[float], Floats] | None = None
     """Pods bound to (or booked on) every row within that many seconds."""
+    expectations: LiveExpectations | None = None
+    """Learned demand; None: never learned."""
     standing_in: Bools | None = None
     """Where the requests of the bound pods stand in for usage, because nothing newer is known."""
 
@@ -246,6 +292,11 @@ class Nodes:
         """What the node has for pods."""
         return self._column(self.snapshot.allocatable, resource)
 
+    def usual_allocatable(self, resource: str) -> float:
+        """The mean over all nodes of the cluster, asked about or not."""
+        column = self.snapshot.resource_index.get(resource)
+        return np.nan if column is None else float(self.snapshot.mean_allocatable[column])
+
     def usage(self, statistic: Statistic, resource: str, window_seconds: float | None = None) -> Floats:
         """A statistic of the main window, or of the window of that length (all NaN if it is not kept)."""
         statistics = self._statistics(window_seconds)
@@ -269,6 +320,36 @@ class Nodes:
             return np.zeros(len(self.rows))
         column = self._column(self.in_flight_usage, resource)
         return column if self.standing_in is None else np.where(self.standing_in, 0.0, column)
+
+    def expected(self, pod: Pod, resource: str) -> ExpectedLoad:
+        """What the nodes will use, with everything bound and booked by now, and what the pod will."""
+        column = self.snapshot.resource_index.get(resource)
+        expectations = self.expectations
+        if expectations is None or not expectations.known or column is None:
+            return self._expected_by_node(pod, resource)
+        workload = workload_of(pod)
+        mean, deviation = expectations.of_pod(pod.shape, workload)
+        return ExpectedLoad(
+            mean=expectations.mean[self.rows, column],
+            variance=expectations.variance[self.rows, column],
+            shared=expectations.shared(workload)[self.rows, column],
+            pod_mean=float(mean[column]),
+            pod_deviation=float(deviation[column]),
+        )
+
+    def _expected_by_node(self, pod: Pod, resource: str) -> ExpectedLoad:
+        """Without pod metrics: the node's own mean and deviation over up to an hour, and what is in flight."""
+        mean, deviation = self.usage("mean", resource, HOUR), self.usage("deviation", resource, HOUR)
+        mean = np.where(np.isnan(mean), self.mean_or_latest(resource), mean)
+        own = self.usage("deviation", resource)
+        deviation = np.nan_to_num(np.where(np.isnan(deviation), own, deviation))
+        return ExpectedLoad(
+            mean=mean + self.in_flight(resource),
+            variance=deviation**2,
+            shared=np.zeros(len(self.rows)),
+            pod_mean=pod.shape.request(resource),
+            pod_deviation=0.0,
+        )
 
     def requested(self, resource: str) -> Floats:
         """Sum of the requests of the pods on the node now."""

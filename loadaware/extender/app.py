@@ -110,22 +110,28 @@ class _Handlers:
                 body = await self._body(request)
                 started = time.perf_counter()
                 profile = request.path_params.get("profile")
-                content = await (preempt(service, body, profile) if verb == "preempt" else bind(service, body))
+                content = await (preempt if verb == "preempt" else bind)(service, body, profile)
             except RequestError as error:
                 return self._refused(verb, error.reason, str(error), error.status)
             except UnknownProfileError as error:
                 return self._refused(verb, "unknown_profile", str(error), 404)
             except ClientDisconnect:
                 return self._refused(verb, "disconnected", "the client went away", 400)
-            service.telemetry.requests.labels(verb, profile or "").inc()
             service.telemetry.duration.labels(verb).observe(time.perf_counter() - started)
             return Response(content, media_type="application/json")
 
         return answer
 
     async def _watcher(self, request: Request) -> Response:
-        metrics = watcher_metrics(self._service.adviser.snapshot, self._service.clock(), "loadaware")
-        return _json({"error": "nothing is measured yet"}, 404) if metrics is None else _json(metrics)
+        """In another thread, as /nodes is."""
+        adviser, now, host = self._service.adviser, self._service.clock(), request.query_params.get("host")
+        snapshot, staleness = adviser.snapshot, adviser.settings.staleness
+
+        def made() -> Response:
+            metrics = watcher_metrics(snapshot, now, "loadaware", staleness, host)
+            return _json({"error": "nothing is measured"}, 404) if metrics is None else _json(metrics)
+
+        return await asyncio.to_thread(made)
 
     async def _watcher_health(self, request: Request) -> Response:
         measured = self._service.readiness()[1]["measured"]

@@ -73,7 +73,7 @@ class Arguments:
 LARGEST_AMOUNT = 2.0**63
 """Kubernetes keeps no larger quantity. An endless one, booked and let go again, would leave NaN behind."""
 
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that are no JSON of ours: wrong, not UTF-8, or nested without end."""
 
 _arguments_decoder = msgspec.json.Decoder(_Arguments)
@@ -89,7 +89,7 @@ def decode_arguments(body: bytes, *, keep_nodes: bool = False) -> Arguments:
     arguments = _decode(body)
     if arguments.pod is None:
         raise RequestError("no_pod", "the body has no Pod")
-    pod, doubts = _pod(arguments.pod)
+    pod, doubts = pod_of(arguments.pod)
     if arguments.node_names is not None:
         return Arguments(pod, arguments.node_names, None, doubts)
     if arguments.nodes == _NOTHING:
@@ -99,7 +99,7 @@ def decode_arguments(body: bytes, *, keep_nodes: bool = False) -> Arguments:
             names, items = _whole_nodes(arguments.nodes)
             return Arguments(pod, names, dict(zip(names, items, strict=True)), doubts)
         return Arguments(pod, _names_of(arguments.nodes), None, doubts)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise RequestError("bad_nodes", f"Nodes is not a NodeList: {error}") from error
 
 
@@ -109,7 +109,7 @@ def _decode(body: bytes) -> _Arguments:
         if arguments.pod is not None and (arguments.node_names is not None or arguments.nodes != _NOTHING):
             return arguments
         return _decode_any_case(body)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise RequestError("bad_json", f"the body is not ExtenderArgs as JSON: {error}") from error
 
 
@@ -127,7 +127,7 @@ def _members_in_lower_case(value: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]
     return {key.lower(): raw for key, raw in _members_decoder.decode(value).items()}
 
 
-def _pod(manifest: PodManifest) -> tuple[Pod, tuple[str, ...]]:
+def pod_of(manifest: PodManifest) -> tuple[Pod, tuple[str, ...]]:
     """A pod whose declared amounts cannot be read is taken as declaring nothing: it is still to be placed."""
     try:
         pod = pod_from(manifest)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from loadaware.scorers.entropic_risk import EntropicRisk
 from loadaware.scorers.estimated_load import EstimatedLoad
 from loadaware.scorers.label_number import LabelNumber
 from loadaware.scorers.load_variation_risk_balancing import LoadVariationRiskBalancing
@@ -17,6 +18,7 @@ from loadaware.scorers.scorer import CountsInFlight, Scorer
 from loadaware.scorers.target_load_packing import TargetLoadPacking
 
 SCORERS: Mapping[str, type[Scorer]] = {
+    "EntropicRisk": EntropicRisk,
     "EstimatedLoad": EstimatedLoad,
     "LabelNumber": LabelNumber,
     "LoadVariationRiskBalancing": LoadVariationRiskBalancing,

@@ -69,6 +69,7 @@ def _away_from_zero(value: Floats) -> Floats:
 
 
 def _by_normal(x: Floats, a: Floats, b: Floats) -> Floats:
+    x = np.clip(x, 1e-200, 1.0 - 1e-16)
     y, n = 1.0 - x, a + b - 1.0
     d = b - 1.0 / 3.0 - (n + 1.0 / 3.0) * y + 0.02 * (x / b - y / a + (x - 0.5) / (n + 1.0))
     bend = 1.0 + x * _bend((b - 0.5) / (n * y)) + y * _bend((a - 0.5) / (n * x))

@@ -87,7 +87,7 @@ def test_a_node_told_again_is_the_same_node_with_new_facts() -> None:
 def test_a_pod_told_before_its_node_counts_when_the_node_appears() -> None:
     observer = Observer()
     changes = tell(observer, PodSeen(make_pod("web", cpu=0.5, node="late", bound_at=NOW)))
-    assert changes == [PodBound("uid-web", "late", make_shape(cpu=0.5), NOW)]
+    assert changes == [PodBound("uid-web", "late", make_shape(cpu=0.5), NOW, workload="default/Pod/web")]
     assert observer.snapshot(NOW).names == ()
     tell(observer, NodeSeen(make_node("late")))
     snapshot = observer.snapshot(NOW)
@@ -113,7 +113,9 @@ def test_a_pod_that_is_not_bound_counts_nowhere() -> None:
 def test_a_deleted_pod_leaves_with_what_it_had() -> None:
     observer = observer_of("a")
     tell(observer, PodSeen(make_pod("web", cpu=0.5, node="a", bound_at=NOW - 60.0)))
-    assert tell(observer, PodGone("uid-web")) == [PodLeft("uid-web", "a", make_shape(cpu=0.5), NOW - 60.0)]
+    assert tell(observer, PodGone("uid-web")) == [
+        PodLeft("uid-web", "a", make_shape(cpu=0.5), NOW - 60.0, workload="default/Pod/web")
+    ]
     assert requested(observer.snapshot(NOW)) == {"a": 0.0}
 
 
@@ -126,7 +128,7 @@ def test_a_finished_pod_uses_nothing_even_before_it_is_deleted(phase: str) -> No
     observer = observer_of("a")
     tell(observer, PodSeen(make_pod("job", cpu=0.5, node="a", bound_at=NOW, phase="Running")))
     changes = tell(observer, PodSeen(make_pod("job", cpu=0.5, node="a", bound_at=NOW, phase=phase)))
-    assert changes == [PodLeft("uid-job", "a", make_shape(cpu=0.5), NOW)]
+    assert changes == [PodLeft("uid-job", "a", make_shape(cpu=0.5), NOW, workload="default/Pod/job")]
     assert observer.pod_count == 0
     assert tell(observer, PodGone("uid-job")) == [PodLeft("uid-job")]
 
@@ -142,8 +144,8 @@ def test_a_pod_resized_in_place_changes_its_sums_and_keeps_its_age() -> None:
     tell(observer, PodSeen(make_pod("web", cpu=0.5, node="a", bound_at=NOW - 500.0)))
     changes = tell(observer, PodSeen(make_pod("web", cpu=2.0, node="a", bound_at=NOW - 500.0)))
     assert changes == [
-        PodLeft("uid-web", "a", make_shape(cpu=0.5), NOW - 500.0),
-        PodBound("uid-web", "a", make_shape(cpu=2.0), NOW - 500.0),
+        PodLeft("uid-web", "a", make_shape(cpu=0.5), NOW - 500.0, workload="default/Pod/web"),
+        PodBound("uid-web", "a", make_shape(cpu=2.0), NOW - 500.0, workload="default/Pod/web"),
     ]
     snapshot = observer.snapshot(NOW)
     assert requested(snapshot) == {"a": 2.0}
@@ -155,8 +157,8 @@ def test_a_pod_without_a_uid_that_comes_back_elsewhere_moves() -> None:
     tell(observer, PodSeen(make_pod("db-0", uid="", cpu=0.5, node="a", bound_at=NOW - 500.0)))
     changes = tell(observer, PodSeen(make_pod("db-0", uid="", cpu=0.5, node="b", bound_at=NOW)))
     assert changes == [
-        PodLeft("default/db-0", "a", make_shape(cpu=0.5), NOW - 500.0),
-        PodBound("default/db-0", "b", make_shape(cpu=0.5), NOW),
+        PodLeft("default/db-0", "a", make_shape(cpu=0.5), NOW - 500.0, workload="default/Pod/db"),
+        PodBound("default/db-0", "b", make_shape(cpu=0.5), NOW, workload="default/Pod/db"),
     ]
     assert pod_counts(observer.snapshot(NOW)) == {"a": 0.0, "b": 1.0}
 
@@ -194,7 +196,9 @@ def test_a_node_that_is_gone_takes_its_samples_along_but_its_pods_wait() -> None
 def test_a_pod_that_outlives_its_node_leaves_by_the_nodes_name() -> None:
     observer = observer_of("a")
     tell(observer, PodSeen(make_pod("web", cpu=0.5, node="a", bound_at=NOW)), NodeGone("a"))
-    assert tell(observer, PodGone("uid-web")) == [PodLeft("uid-web", "a", make_shape(cpu=0.5), NOW)]
+    assert tell(observer, PodGone("uid-web")) == [
+        PodLeft("uid-web", "a", make_shape(cpu=0.5), NOW, workload="default/Pod/web")
+    ]
     assert observer.pod_count == 0
 
 

@@ -7,6 +7,7 @@ import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,12 +20,13 @@ from loadaware.changes import Change, PodBound
 from loadaware.config import Config
 from loadaware.observer import Observer
 from loadaware.observer_process import ObserverProcess, Order, Receiver, Sender
+from loadaware.queries import PodReply, PodsQuery, Reply
 from loadaware.service import Message
 from loadaware.snapshot import Snapshot
 from loadaware.status import Status
 from tests.collectors.fake_api_server import FakeApiServer
 from tests.loadaware.builders import make_node, make_pod, make_reading, make_shape
-from tests.loadaware.fake_cluster import USAGE_OF_NODES, pod, quick_config, serve_cluster
+from tests.loadaware.fake_cluster import USAGE_OF_NODES, USAGE_OF_PODS, pod, quick_config, serve_cluster
 from tests.parts.processes import wait_for
 
 PATIENCE_SECONDS = 20.0
@@ -47,6 +49,12 @@ class Observing:
         while True:
             message = self.messages.get(timeout=PATIENCE_SECONDS)
             if isinstance(message, Status):
+                return message
+
+    def next_reply(self) -> Reply:
+        while True:
+            message = self.messages.get(timeout=PATIENCE_SECONDS)
+            if isinstance(message, Reply):
                 return message
 
     def next_change(self) -> Change:
@@ -113,6 +121,61 @@ def test_the_first_snapshot_has_the_whole_picture_and_what_happens_next_follows(
     change = observing.next_change()
     assert isinstance(change, PodBound)
     assert (change.identity, change.node) == ("uid-late", "b")
+
+
+def test_a_question_about_pods_goes_to_the_child_and_its_reply_comes_back(observing: Observing) -> None:
+    observing.next_snapshot()
+    assert observing.process.ask(PodsQuery(7, ("uid-web", "uid-stranger")))
+    assert observing.next_reply() == Reply(7, (PodReply("uid-web", "a", {"cpu": 1.0}),))
+    many = PodsQuery(8, ("uid-web", *(f"uid-{number}" for number in range(20_000))))  # more than a pipe holds
+    assert observing.process.ask(many)
+    assert [pod.identity for pod in observing.next_reply().pods] == ["uid-web"]
+
+
+def test_what_was_measured_of_a_pod_is_told_and_its_request_where_nothing_was(
+    observing: Observing, server: FakeApiServer
+) -> None:
+    usage = {"containers": [{"name": "main", "usage": {"cpu": "250m"}}], "timestamp": "2026-01-01T00:00:00Z"}
+    metrics = {"metadata": {"name": "web", "namespace": "shop"}, "window": "15s", **usage}
+    server.answer(USAGE_OF_PODS, {"kind": "PodMetricsList", "items": [metrics]})
+    observing.next_snapshot()
+
+    def cpu() -> float:
+        observing.process.ask(PodsQuery(1, ("uid-web",)))
+        return observing.next_reply().pods[0].usage["cpu"]
+
+    wait_for(lambda: cpu() == 0.25, PATIENCE_SECONDS, "the measurement")
+
+
+def test_a_process_that_was_not_started_or_has_ended_cannot_be_asked(order: Order) -> None:
+    observing = Observing(order)
+    assert not observing.process.ask(PodsQuery(1, ("uid-web",)))
+    observing.process.start()
+    observing.next_snapshot()
+    observing.process.stop()
+    assert not observing.process.ask(PodsQuery(2, ("uid-web",)))
+
+
+def test_a_question_that_comes_before_the_order_does_not_take_its_place(observing: Observing) -> None:
+    """Asked without pause from the start, the child must still begin, at once, with its order."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not observing.process.ask(PodsQuery(1, ("uid-web",))):
+        assert time.monotonic() < deadline
+    observing.next_reply()
+    assert observing.next_status().restarts == 0
+
+
+def test_stopping_does_not_wait_for_a_question_that_a_frozen_child_does_not_take(observing: Observing) -> None:
+    observing.next_snapshot()
+    os.kill(observing.child(), signal.SIGSTOP)
+    stuck = PodsQuery(1, tuple(f"uid-{number}" for number in range(20_000)))
+    asking = threading.Thread(target=observing.process.ask, args=(stuck,), daemon=True)
+    asking.start()
+    asking.join(0.2)
+    assert asking.is_alive()
+    observing.process.stop()
+    asking.join(PATIENCE_SECONDS)
+    assert not asking.is_alive()
 
 
 def test_a_child_that_is_killed_is_started_again_and_says_so_and_no_pod_is_news_twice(

@@ -132,7 +132,7 @@ def test_after_the_beginning_pods_are_news() -> None:
     telling = Telling()
     telling.take(*LISTS, bound("early"), telling.reading())
     (news,) = telling.take(bound("late"))
-    assert news == (PodBound("uid-late", "a", make_pod(cpu=1.0).shape, telling.clock()),)
+    assert news == (PodBound("uid-late", "a", make_pod(cpu=1.0).shape, telling.clock(), workload="default/Pod/late"),)
 
 
 def test_the_nodes_count_as_listed_when_the_observer_knows_them_or_never_will() -> None:

@@ -71,6 +71,10 @@ class LoadAware:
         except requests.ConnectionError as error:
             raise NotYetError(str(error)) from error
 
+    def post(self, path: str, body: Mapping[str, Any]) -> requests.Response:
+        """A POST of JSON, as kube-scheduler sends it."""
+        return self._session.post(self.url + path, json=dict(body), timeout=TIMEOUT_SECONDS)
+
     def schedule_config(self, *options: str) -> str:
         """What `loadaware schedule-config` prints for this process."""
         import subprocess

@@ -197,7 +197,7 @@ def test_the_score_is_of_what_is_allocatable_and_raw_takes_the_percentage_as_the
 
 def test_a_node_that_has_nothing_of_a_resource_disturbs_nobody() -> None:
     pod = make_pod("web", cpu=0.5)
-    states = {
+    states: dict[str, dict[str, Any]] = {
         "empty": {"capacity": {"cpu": 0, "memory": "4Gi"}, "usage": {"cpu": {"mean": "1"}, "memory": steady(10)}},
         "other": {"usage": {"cpu": steady(10)}, "pods": [placed(1000, 1000)]},
     }
@@ -205,9 +205,10 @@ def test_a_node_that_has_nothing_of_a_resource_disturbs_nobody() -> None:
 
 
 def test_a_node_that_hardly_varies_is_as_one_that_does_not() -> None:
+    # risk limit (5010 - 4000) / (5010 - 1010) = 0.2525; 0.24 <= 1000 / 4000 < 0.26
     for deviation in (0.0, 1e-3, 1e-5, 1e-7):
-        assert cpu_risk(node(24, deviation, 1000, 5000), asked(10, 10)) == pytest.approx(0.1260, abs=1e-4)
-        assert cpu_risk(node(26, deviation, 1000, 5000), asked(10, 10)) == pytest.approx(0.6260, abs=1e-4)
+        assert cpu_risk(node(24, deviation, 1000, 5000), asked(10, 10)) == pytest.approx(0.12625)
+        assert cpu_risk(node(26, deviation, 1000, 5000), asked(10, 10)) == pytest.approx(0.62625)
 
 
 def test_init_containers_and_overhead_are_in_requests_and_limits() -> None:

@@ -1,0 +1,244 @@
+"""Learned demand: what pods really use of what they request, per pod, per workload and for the whole cluster.
+
+At every reading, with x = usage / request of pod i of workload w:
+
+    pod       s0, s1, s2 <- decay * (s0, s1, s2) + (1, x, x^2)                half-life 1 h
+    workload  W0, W1, W2 <- decay * (W0, W1, W2) + sums over its pods         half-life 6 h, kept when its pods are gone
+    cluster   G0, G1, G2 <- the same, weighted by request
+    r_g = G1/G0                     v_g = G2/G0 - r_g^2
+    r_w = (W1 + a r_g)/(W0 + a)     v_w = (W2 + a (v_g + r_g^2))/(W0 + a) - r_w^2          a = 10 samples
+    r_i = (s1 + b r_w)/(s0 + b)     v_i = (s2 + b (v_w + r_w^2))/(s0 + b) - r_i^2          b = 10 samples
+    expected usage of a pod: mean r_i * request, deviation sqrt(v_i) * request
+
+Decay goes by elapsed time, not by call; a timestamp that does not advance adds nothing. A pod that requests nothing is
+taken to request one unit (a core, a GiB): then its absolute usage is learned. A request changed in place rescales what
+was learned of the pod. A pod that is not running yet (its init containers are) teaches nothing. A restarted container
+is the same pod. Workloads are bounded in number: the least recently used go first.
+
+All arrays: (pod slot or workload, resource, power 0..2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from collectors.reading import CPU, MEMORY, Floats
+from loadaware.window import Bools, Ints
+
+UNIT_REQUESTS = {CPU: 1.0, MEMORY: 2.0**30}
+"""What a pod that requests nothing is taken to request."""
+UNLEARNED_RATIO = 1.0
+UNLEARNED_VARIANCE = 0.25
+"""Before anything was measured: a pod uses what it requests, give or take half."""
+LEAST_VARIANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class DemandSettings:
+    """Memory and shrinkage. All sit on plateaus: halving or doubling one changes placements by a few points at most."""
+
+    pod_half_life_seconds: float = 3600.0
+    workload_half_life_seconds: float = 6 * 3600.0
+    workload_prior_samples: float = 10.0
+    pod_prior_samples: float = 10.0
+    most_workloads: int = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios:
+    """Usage / request: mean and variance. Axes (..., resource)."""
+
+    mean: Floats
+    variance: Floats
+
+
+class Demand:
+    """The sums. Pods are known by the slot that their table gives them, workloads by name."""
+
+    def __init__(self, resources: Sequence[str], settings: DemandSettings | None = None) -> None:
+        self._settings = settings or DemandSettings()
+        self._units = np.array([UNIT_REQUESTS.get(resource, 1.0) for resource in resources])
+        count = len(resources)
+        self._pods: Floats = np.zeros((0, count, 3))
+        self._pod_times: Floats = np.zeros(0)
+        self._pod_requests: Floats = np.zeros((0, count))
+        self._workload_of_pod: Ints = np.zeros(0, dtype=np.intp)
+        self._workloads: Floats = np.zeros((0, count, 3))
+        self._workload_times: Floats = np.zeros(0)
+        self._living: Ints = np.zeros(0, dtype=np.intp)
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self._cluster: Floats = np.zeros((count, 3))
+        self._cluster_time = -np.inf
+
+    @property
+    def learned(self) -> bool:
+        """Whether any pod was ever measured."""
+        return bool(self._cluster[:, 0].any())
+
+    @property
+    def units(self) -> Floats:
+        """What a pod that requests nothing is taken to request, per resource."""
+        return self._units
+
+    def workload_name(self, slot: int) -> str:
+        """The workload of a pod."""
+        return self._names[self._workload_of_pod[slot]]
+
+    @property
+    def workload_names(self) -> tuple[str, ...]:
+        """By number."""
+        return tuple(self._names)
+
+    def workload_numbers(self, slots: Ints) -> Ints:
+        """The workload of each pod."""
+        return self._workload_of_pod[slots]
+
+    # -- Pods come and go -------------------------------------------------------------------------------------------
+
+    def begin(self, slot: int, workload: str, request: Floats) -> None:
+        """A pod took a slot."""
+        self._reserve_pods(slot + 1)
+        number = self._number(workload)
+        self._living[number] += 1
+        self._workload_of_pod[slot] = number
+        self._pods[slot] = 0.0
+        self._pod_times[slot] = -np.inf
+        self._pod_requests[slot] = self._or_unit(request)
+
+    def resize(self, slot: int, request: Floats) -> None:
+        """A pod's request changed in place: the same usage is another ratio."""
+        request = self._or_unit(request)
+        scale = self._pod_requests[slot] / request
+        self._pods[slot, :, 1] *= scale
+        self._pods[slot, :, 2] *= scale * scale
+        self._pod_requests[slot] = request
+
+    def end(self, slot: int) -> None:
+        """A pod left its slot; what its workload learned stays."""
+        self._living[self._workload_of_pod[slot]] -= 1
+
+    # -- Learning ---------------------------------------------------------------------------------------------------
+
+    def learn(self, slots: Ints, usage: Floats, times: Floats) -> None:
+        """Take in what pods use: usage (pod, resource), NaN where it was not measured. Slots must be unique."""
+        fresh = (times > self._pod_times[slots]) & ~np.isnan(usage).all(axis=1)
+        slots, usage, times = slots[fresh], usage[fresh], times[fresh]
+        if not len(slots):
+            return
+        requests = self._pod_requests[slots]
+        powers = _powers(usage / requests)
+        age = np.where(np.isfinite(self._pod_times[slots]), times - self._pod_times[slots], 0.0)
+        decay = 0.5 ** (age / self._settings.pod_half_life_seconds)
+        self._pods[slots] = self._pods[slots] * decay[:, None, None] + powers
+        self._pod_times[slots] = times
+        now = float(times.max())
+        self._learn_workloads(self._workload_of_pod[slots], powers, now)
+        self._learn_cluster((powers * requests[:, :, None]).sum(axis=0), now)
+
+    def _learn_workloads(self, workloads: Ints, powers: Floats, now: float) -> None:
+        touched, position = np.unique(workloads, return_inverse=True)
+        sums = np.zeros((len(touched), *powers.shape[1:]))
+        np.add.at(sums, position, powers)
+        age = np.where(np.isfinite(self._workload_times[touched]), now - self._workload_times[touched], 0.0)
+        decay = 0.5 ** (np.maximum(age, 0.0) / self._settings.workload_half_life_seconds)
+        self._workloads[touched] = self._workloads[touched] * decay[:, None, None] + sums
+        self._workload_times[touched] = now
+
+    def _learn_cluster(self, sums: Floats, now: float) -> None:
+        age = max(now - self._cluster_time, 0.0) if np.isfinite(self._cluster_time) else 0.0
+        self._cluster = self._cluster * 0.5 ** (age / self._settings.workload_half_life_seconds) + sums
+        self._cluster_time = now
+
+    # -- What follows from it ---------------------------------------------------------------------------------------
+
+    def cluster_ratios(self) -> Ratios:
+        """Of all pods together, per resource."""
+        weight = self._cluster[:, 0]
+        known = weight > 0
+        mean = np.divide(self._cluster[:, 1], weight, out=np.full(len(weight), UNLEARNED_RATIO), where=known)
+        square = np.divide(self._cluster[:, 2], weight, out=mean**2 + UNLEARNED_VARIANCE, where=known)
+        return Ratios(mean, np.maximum(square - mean**2, LEAST_VARIANCE))
+
+    def workload_ratios(self) -> Ratios:
+        """Of every workload, by number: what it learned, shrunk towards the cluster."""
+        return _shrunk(
+            self._workloads[: len(self._numbers)], self.cluster_ratios(), self._settings.workload_prior_samples
+        )
+
+    def pod_expectations(self, slots: Ints) -> tuple[Floats, Floats]:
+        """Expected usage of pods and its deviation (pod, resource), in base units."""
+        workloads = self.workload_ratios()
+        numbers = self._workload_of_pod[slots]
+        theirs = Ratios(workloads.mean[numbers], workloads.variance[numbers])
+        ratios = _shrunk(self._pods[slots], theirs, self._settings.pod_prior_samples)
+        requests = self._pod_requests[slots]
+        return ratios.mean * requests, np.sqrt(ratios.variance) * requests
+
+    # -- Room -------------------------------------------------------------------------------------------------------
+
+    def _or_unit(self, request: Floats) -> Floats:
+        return np.where(request > 0, request, self._units)
+
+    def _reserve_pods(self, slots: int) -> None:
+        more = max(slots, 2 * len(self._pods), 1024) - len(self._pods)
+        if slots > len(self._pods):
+            resources = self._pods.shape[1]
+            self._pods = np.concatenate([self._pods, np.zeros((more, resources, 3))])
+            self._pod_times = np.concatenate([self._pod_times, np.full(more, -np.inf)])
+            self._pod_requests = np.concatenate([self._pod_requests, np.ones((more, resources))])
+            self._workload_of_pod = np.concatenate([self._workload_of_pod, np.zeros(more, dtype=np.intp)])
+
+    def _number(self, workload: str) -> int:
+        number = self._numbers.get(workload)
+        if number is not None:
+            return number
+        if len(self._numbers) >= self._settings.most_workloads:
+            self._forget_oldest()
+        number = self._numbers[workload] = len(self._names)
+        self._names.append(workload)
+        if number >= len(self._workloads):
+            more = max(256, len(self._workloads))
+            self._workloads = np.concatenate([self._workloads, np.zeros((more, *self._workloads.shape[1:]))])
+            self._workload_times = np.concatenate([self._workload_times, np.full(more, -np.inf)])
+            self._living = np.concatenate([self._living, np.zeros(more, dtype=np.intp)])
+        self._workloads[number] = 0.0
+        self._workload_times[number] = -np.inf
+        self._living[number] = 0
+        return number
+
+    def _forget_oldest(self) -> None:
+        """Make room for a tenth: of the workloads without pods, those that learned least recently go."""
+        count = len(self._numbers)
+        idle = np.flatnonzero(self._living[:count] == 0)
+        oldest = idle[np.argsort(self._workload_times[idle], kind="stable")[: max(count // 10, 1)]]
+        keep = np.ones(count, dtype=np.bool_)
+        keep[oldest] = False
+        self._renumber(keep)
+
+    def _renumber(self, keep: Bools) -> None:
+        count = len(keep)
+        new_number = np.cumsum(keep) - 1
+        self._names = [name for name, kept in zip(self._names, keep.tolist(), strict=True) if kept]
+        self._numbers = {name: number for number, name in enumerate(self._names)}
+        for array in (self._workloads, self._workload_times, self._living):
+            kept = array[:count][keep]
+            array[: len(kept)] = kept
+        living = self._workload_of_pod < count
+        self._workload_of_pod[living] = np.maximum(new_number[self._workload_of_pod[living]], 0)
+
+
+def _powers(x: Floats) -> Floats:
+    """(1, x, x^2) of each, nothing at all where x was not measured. Axes (pod, resource, power)."""
+    measured = ~np.isnan(x)
+    x = np.where(measured, x, 0.0)
+    return np.stack([measured.astype(np.float64), x, x * x], axis=-1)
+
+
+def _shrunk(sums: Floats, prior: Ratios, samples: float) -> Ratios:
+    """Mean and variance from sums (..., resource, power), as if the prior had been seen so many times."""
+    weight = sums[..., 0] + samples
+    mean = (sums[..., 1] + samples * prior.mean) / weight
+    square = (sums[..., 2] + samples * (prior.variance + prior.mean**2)) / weight
+    return Ratios(mean, np.maximum(square - mean**2, LEAST_VARIANCE))

@@ -1,0 +1,61 @@
+"""What a node uses that no pod accounts for: daemons, the kubelet, the kernel, pods nobody meters.
+
+    rest <- running mean of max(node usage - usage of its pods, 0), forgetting with a half-life of 4 h
+
+A pod that was bound but is not measured yet counts with what is expected of it. A node that was never compared is
+taken to have the median share of capacity of those that were.
+"""
+
+import numpy as np
+
+from collectors.reading import Floats
+from loadaware.window import Ints
+
+HALF_LIFE_SECONDS = 4 * 3600.0
+
+
+class Rest:
+    """Forgetting sums per node row: how often compared, and what was left over."""
+
+    def __init__(self, resources: int) -> None:
+        self._count: Floats = np.zeros((0, resources))
+        self._sum: Floats = np.zeros((0, resources))
+        self._times: Floats = np.zeros(0)
+
+    def reserve(self, rows: int) -> None:
+        """Make room for rows 0 .. rows-1."""
+        more = rows - len(self._times)
+        if more > 0:
+            more = max(more, len(self._times), 64)
+            resources = self._count.shape[1]
+            self._count = np.concatenate([self._count, np.zeros((more, resources))])
+            self._sum = np.concatenate([self._sum, np.zeros((more, resources))])
+            self._times = np.concatenate([self._times, np.full(more, -np.inf)])
+
+    def forget(self, row: int) -> None:
+        """Empty a row, for its next owner."""
+        if row < len(self._times):
+            self._count[row], self._sum[row], self._times[row] = 0.0, 0.0, -np.inf
+
+    def learn(self, rows: Ints, left_over: Floats, times: Floats) -> None:
+        """Take in what was left over (node, resource); NaN teaches nothing."""
+        age = np.where(np.isfinite(self._times[rows]), times - self._times[rows], 0.0)
+        decay = (0.5 ** (np.maximum(age, 0.0) / HALF_LIFE_SECONDS))[:, None]
+        measured = ~np.isnan(left_over)
+        self._count[rows] = self._count[rows] * decay + measured
+        self._sum[rows] = self._sum[rows] * decay + np.where(measured, np.maximum(left_over, 0.0), 0.0)
+        self._times[rows] = times
+
+    def of(self, rows: Ints, capacity: Floats) -> Floats:
+        """The rest of each node (node, resource)."""
+        count = self._count[rows]
+        mean = np.divide(self._sum[rows], count, out=np.full(count.shape, np.nan), where=count > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = mean / capacity
+        usual = np.array([_median(shares[:, column]) for column in range(shares.shape[1])])
+        return np.nan_to_num(np.where(np.isnan(mean), usual * capacity, mean))
+
+
+def _median(values: Floats) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else 0.0
