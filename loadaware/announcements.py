@@ -14,6 +14,9 @@ logger = logging.getLogger(__name__)
 PAUSE_SECONDS = 60.0
 """Between two events of one reason: a cluster in trouble needs no flood of them."""
 FORBIDDEN = 403
+FORBIDDEN_SECONDS = 3600.0
+"""Quiet after we were told that we may not: for long, not for good, for it may be one namespace that is being deleted,
+or a right that is granted later."""
 
 
 class Announcements:
@@ -23,12 +26,14 @@ class Announcements:
         self._api = api
         self._clock = clock
         self._last: dict[str, float] = {}
+        self._quiet_until = float("-inf")
         self._under_way: set[asyncio.Task[None]] = set()
 
     def announce(self, pod: Pod, reason: str, message: str) -> None:
         """Write an event on a pod, unless one of this reason was written lately."""
         now = self._clock()
-        if self._api is None or not pod.name or now - self._last.get(reason, float("-inf")) < PAUSE_SECONDS:
+        lately = now - self._last.get(reason, float("-inf")) < PAUSE_SECONDS
+        if self._api is None or not pod.name or lately or now < self._quiet_until:
             return
         self._last[reason] = now
         task = asyncio.get_running_loop().create_task(self._write(self._api, pod, reason, message))
@@ -41,6 +46,6 @@ class Announcements:
         except SourceRefusedError as error:
             logger.warning("an event cannot be written: %s", error)
             if error.status == FORBIDDEN:
-                self._api = None
+                self._quiet_until = self._clock() + FORBIDDEN_SECONDS
         except CollectorError as error:
             logger.warning("an event cannot be written: %s", error)

@@ -246,7 +246,7 @@ class LogSection(Section, frozen=True, kw_only=True):
     """The least severity written."""
 
 
-DEFAULT_PROFILES = (ProfileSection(scorers=(ScorerReference(name="TargetLoadPacking"),)),)
+DEFAULT_PROFILES = (ProfileSection(scorers=(ScorerReference(name="EntropicRisk"),)),)
 
 
 class Config(Section, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from msgspec import Meta, field
 
-from collectors.manifests import Pod
+from collectors.manifests import Pod, Shape
 from collectors.reading import CPU, MEMORY, Floats
 from loadaware.scorers.scorer import Scorer
 from loadaware.snapshot import Nodes
@@ -50,6 +50,10 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
         """By the ratio to the least rise: scale free, never saturated."""
         best = np.fmax.reduce(scores, initial=-np.inf)
         return 100.0 * np.clip(1.0 + (scores - best) / self.range, 0.0, 1.0)
+
+    def demand(self, shape: Shape) -> Mapping[str, float]:
+        """What the pod requests: the price of pods in flight where no pod metrics tell better."""
+        return dict(shape.requests)
 
     def _log_rise(self, nodes: Nodes, pod: Pod, resource: str, k: float) -> Floats:
         capacity = nodes.allocatable(resource)

@@ -36,10 +36,10 @@ def serving(
             yield loadaware
 
 
-def with_verbs(config: str, **verbs: str) -> str:
-    """A KubeSchedulerConfiguration whose extender has these verbs too."""
+def with_verbs(config: str, **members: Any) -> str:
+    """A KubeSchedulerConfiguration whose extender has these verbs, too, and may not be ignored unless told."""
     content = yaml.safe_load(config)
-    content["extenders"][0] |= verbs
+    content["extenders"][0] |= {"ignorable": False, **members}
     return yaml.safe_dump(content)
 
 
@@ -174,3 +174,16 @@ def test_a_second_loadaware_reads_the_first_as_its_load_watcher(
             second.wait_until_measured({"cold", "hot"})
             believed = {node["name"]: node["usage"]["cpu"]["mean"] for node in second.get("/nodes").json()["nodes"]}
     assert believed == {"cold": pytest.approx(0.8), "hot": pytest.approx(7.2)}
+
+
+def test_kube_scheduler_binds_by_itself_where_we_cannot_and_may_be_ignored(
+    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+) -> None:
+    api.add_ready_node("node-1", cpu="8", memory="32Gi")
+    state = {"nodes": [{"name": "node-1", "capacity": {"cpu": "8", "memory": "32Gi"}}]}
+    with LoadAware(tmp_path, config={"profiles": [SPREADING]}, state=state) as loadaware:
+        config = with_verbs(loadaware.schedule_config(), bindVerb="bind", ignorable=True)
+        with control_plane.start_scheduler(config):
+            api.add_pod("alone", requests={"cpu": "100m"})
+            assert api.node_of("alone") == "node-1"
+        assert loadaware.metric('loadaware_requests_total{profile="",verb="bind"}') == 1

@@ -76,7 +76,7 @@ def test_a_pod_without_a_name_and_a_service_without_an_api_server_announce_nothi
     assert server.requests == []
 
 
-def test_forbidden_switches_events_off_with_one_log_line(
+def test_forbidden_switches_events_off_for_an_hour_with_one_log_line(
     server: FakeApiServer, api: KubernetesApi, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.answer(EVENTS, status_of(403, 'events is forbidden: User "x" cannot create resource "events"'), 403)
@@ -84,11 +84,13 @@ def test_forbidden_switches_events_off_with_one_log_line(
     clock = Clock()
     announcements = Announcements(api, clock)
     with caplog.at_level(logging.WARNING):
-        for name in ("first", "second", "third"):
-            announce(announcements, name)
+        for number in range(60):
+            announce(announcements, f"pod-{number}")
             clock.advance(PAUSE_SECONDS)
-    assert announced(server) == ["first"]
+    assert announced(server) == ["pod-0"]
     assert caplog.text.count("events is forbidden") == 1
+    announce(announcements, "an-hour-later")
+    assert announced(server) == ["pod-0", "an-hour-later"]
 
 
 def test_other_refusals_are_logged_and_tried_again_after_the_pause(

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 from typing import Any
 
@@ -42,6 +43,16 @@ def test_what_is_not_known_is_none_and_never_zero() -> None:
 def test_a_state_that_never_ages_has_no_age() -> None:
     (entry,) = believed(snapshot_of({"a": {}}))
     assert entry["ageSeconds"] is None
+
+
+def test_a_state_that_never_ages_is_fresh_and_a_node_that_was_never_measured_is_told_by_its_pods_at_most() -> None:
+    snapshot = snapshot_of({"a": {"usage": {"cpu": {"mean": "50%"}}}, "b": {}})
+    assert believed(snapshot)[0]["rung"] == "fresh"
+    sampled_at = np.array([-np.inf, 700.0])
+    blind = dataclasses.replace(snapshot, sampled_at=sampled_at, pods_known=False)
+    sighted = dataclasses.replace(snapshot, sampled_at=sampled_at, pods_known=True)
+    assert [entry["rung"] for entry in believed(blind, 1000.0)] == ["unknown", "fresh"]
+    assert [entry["rung"] for entry in believed(sighted, 1001.0)] == ["expired", "ageing"]
 
 
 def test_a_node_with_nothing_allocatable_has_no_utilization() -> None:

@@ -83,7 +83,8 @@ def test_raw_is_what_load_variation_risk_balancing_gives_in_trimaran(
 
 def test_nodes_come_best_first_and_equal_ones_in_the_files_order() -> None:
     snapshot = state_of(hot=used("90%"), twin_b=used("10%"), twin_a=used("10%"), packed=used("39%"))
-    names = [node["name"] for node in scoring.score(Config(), snapshot, pod_of({"cpu": "10m"}), None)["nodes"]]
+    packing = scoring.only(Config(), "TargetLoadPacking", ())
+    names = [node["name"] for node in scoring.score(packing, snapshot, pod_of({"cpu": "10m"}), None)["nodes"]]
     assert names == ["packed", "twin_b", "twin_a", "hot"]
 
 
@@ -232,7 +233,8 @@ def test_without_a_state_file_the_live_cluster_is_read_once(tmp_path: Path) -> N
         server.answer("/apis/metrics.k8s.io/v1beta1/nodes", {"kind": "NodeMetricsList", "items": [measured]})
         server.answer("/apis/metrics.k8s.io/v1beta1/pods", {"kind": "PodMetricsList", "items": []})
         snapshot = scoring.load_snapshot(None, Config(), server.kubeconfig(tmp_path), None)
-    (scored,) = scoring.score(Config(), snapshot, pod_of({"cpu": "200m"}), None)["nodes"]
+    packing = scoring.only(Config(), "TargetLoadPacking", ())
+    (scored,) = scoring.score(packing, snapshot, pod_of({"cpu": "200m"}), None)["nodes"]
     assert scored["name"] == "node-1"
     assert scored["scorers"]["TargetLoadPacking"]["raw"] == 85
 

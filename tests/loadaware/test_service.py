@@ -1,12 +1,15 @@
+import asyncio
+import logging
 from typing import Any
 
 import pytest
 
-from collectors.cluster import NodeSeen
+from collectors.cluster import Forbidden, NodeSeen
 from loadaware.changes import PodBound, PodLeft
 from loadaware.config import Config
 from loadaware.observer import Observer
 from loadaware.profiles import adviser_settings
+from loadaware.queries import PodReply, PodsQuery, Reply
 from loadaware.service import Service
 from loadaware.snapshot import Snapshot
 from loadaware.status import Status
@@ -131,6 +134,115 @@ def test_the_last_status_shows_in_the_gauges() -> None:
     service.take(Status(readings=1, reading_seconds=0.25, pods=42))
     assert counted(service, "loadaware_reading_duration_seconds") == 0.25
     assert counted(service, "loadaware_bound_pods") == 42
+
+
+def test_a_reply_of_the_observer_goes_to_whoever_asked() -> None:
+    async def talk() -> dict[str, PodReply]:
+        service = new_service()
+        loop = asyncio.get_running_loop()
+        known = PodReply("u1", "a", {"cpu": 1.0})
+
+        def send(query: PodsQuery) -> bool:
+            loop.call_soon_threadsafe(service.take, Reply(query.number, (known,)))
+            return True
+
+        service.questions.send = send
+        return await service.questions.pods(["u1"])
+
+    assert asyncio.run(talk()) == {"u1": PodReply("u1", "a", {"cpu": 1.0})}
+
+
+# -- The ladder ---------------------------------------------------------------------------------------------------
+
+
+def rungs_of(service: Service) -> dict[str, str]:
+    return {entry["name"]: entry["rung"] for entry in service.nodes()}
+
+
+def test_before_anything_is_known_the_source_is_unknown_and_no_node_is_on_any_rung() -> None:
+    shown = facts(new_service())
+    assert shown["rung"] == "unknown"
+    assert shown["nodesOnRung"] == {"fresh": 0, "ageing": 0, "expired": 0, "unknown": 0}
+
+
+@pytest.mark.parametrize(
+    ("age", "rung"),
+    [(0, "fresh"), (300, "fresh"), (301, "ageing"), (899, "ageing"), (900, "expired"), (1e9, "expired")],
+)
+def test_the_rung_in_force_shows_in_readiness_nodes_and_gauge(age: float, rung: str) -> None:
+    clock = Clock()
+    service = new_service(clock=clock)
+    service.take(live_snapshot(clock(), a=1.0, b=1.0))
+    clock.advance(age)
+    assert facts(service)["rung"] == rung
+    assert facts(service)["nodesOnRung"][rung] == 2
+    assert sum(facts(service)["nodesOnRung"].values()) == 2
+    assert rungs_of(service) == {"a": rung, "b": rung}
+    service.update_gauges()
+    shown = {name: counted(service, "loadaware_nodes_on_rung", rung=name) for name in facts(service)["nodesOnRung"]}
+    assert shown == facts(service)["nodesOnRung"]
+
+
+def test_the_source_stands_where_its_youngest_node_stands_and_each_node_by_itself() -> None:
+    clock = Clock()
+    observer = Observer()
+    for name in ("young", "old", "never"):
+        observer.tell(NodeSeen(make_node(name)), clock())
+    observer.feed(make_reading({"young": (1.0, 1.0), "old": (1.0, 1.0)}, clock()), clock())
+    clock.advance(400.0)
+    observer.feed(make_reading({"young": (1.0, 1.0)}, clock()), clock())
+    service = new_service(clock=clock)
+    service.take(observer.snapshot(clock()))
+    assert rungs_of(service) == {"young": "fresh", "old": "ageing", "never": "expired"}
+    assert facts(service)["rung"] == "fresh"
+    assert facts(service)["nodesOnRung"] == {"fresh": 1, "ageing": 1, "expired": 1, "unknown": 0}
+
+
+def test_without_sight_of_pods_what_expired_is_unknown() -> None:
+    clock = Clock()
+    observer = Observer()
+    observer.tell(NodeSeen(make_node("a")), clock())
+    observer.tell(Forbidden("pods", "no requests are known"), clock())
+    service = new_service(clock=clock)
+    service.take(observer.snapshot(clock()))
+    assert (rungs_of(service), facts(service)["rung"]) == ({"a": "unknown"}, "unknown")
+
+
+def test_each_change_of_the_sources_rung_is_one_log_line(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    service = new_service(clock=clock)
+
+    def lines() -> list[tuple[int, str]]:
+        service.take(Status())
+        service.take(Status())
+        service.readiness()
+        service.update_gauges()
+        found = [(r.levelno, r.getMessage()) for r in caplog.records if "metric source is" in r.getMessage()]
+        caplog.clear()
+        return found
+
+    with caplog.at_level(logging.INFO):
+        assert lines() == []
+        service.take(live_snapshot(clock(), a=1.0))
+        assert lines() == [(logging.INFO, "the metric source is fresh now, it was unknown")]
+        clock.advance(400.0)
+        assert lines() == [(logging.WARNING, "the metric source is ageing now, it was fresh")]
+        clock.advance(600.0)
+        assert lines() == [(logging.WARNING, "the metric source is expired now, it was ageing")]
+        service.take(live_snapshot(clock(), a=1.0))
+        assert lines() == [(logging.INFO, "the metric source is fresh now, it was expired")]
+
+
+def test_a_change_of_rung_is_noted_even_if_the_observer_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    service = new_service(clock=clock)
+    service.take(live_snapshot(clock(), a=1.0))
+    clock.advance(400.0)
+    service.readiness()
+    assert "ageing now, it was fresh" in caplog.text
+    clock.advance(600.0)
+    service.update_gauges()
+    assert "expired now, it was ageing" in caplog.text
 
 
 # -- New settings -------------------------------------------------------------------------------------------------

@@ -211,6 +211,38 @@ def test_a_node_that_hardly_varies_is_as_one_that_does_not() -> None:
         assert cpu_risk(node(26, deviation, 1000, 5000), asked(10, 10)) == pytest.approx(0.62625)
 
 
+def test_a_distribution_is_found_by_its_moments() -> None:
+    # mean 1/2 and variance 1/12 are those of the flat one, Beta(1, 1): P(x) = x
+    scorer = LowRiskOverCommitment(smoothing_window_size=1, risk_limit_weights={"cpu": 0.0})
+    for requested in (400, 1000, 2000, 3600):
+        nodes = node(50, 100 * (1 / 12) ** 0.5, requested, 4000)
+        assert cpu_risk(nodes, asked(100, 100), scorer) == pytest.approx(1.0 - requested / 4000, abs=1e-9)
+
+
+LIMITS = [
+    # containers' limits (millicores, bytes)      init container's, overhead      the pod's limits
+    ([(1000, 2048), (500, 1024)], (2000, 4096), 10, (2010, 4096)),
+    ([(1000, 4096), (2500, 2048)], (2000, 4096), 10, (3510, 6144)),
+    ([(0, 0), (0, 2048), (1000, 0)], (2000, 4096), 0, (2000, 4096)),
+]
+
+
+@pytest.mark.parametrize(("containers", "initial", "overhead", "limits"), LIMITS)
+def test_a_pods_limits_are_the_larger_of_its_containers_and_any_init_container_plus_overhead(
+    containers: list[tuple[int, int]], initial: tuple[int, int], overhead: int, limits: tuple[int, int]
+) -> None:
+    def declared(amounts: tuple[int, int]) -> dict[str, Any]:
+        return {"resources": {"limits": {"cpu": f"{amounts[0]}m", "memory": amounts[1]}}}
+
+    spec = {
+        "containers": [declared(c) for c in containers],
+        "initContainers": [declared(initial)],
+        "overhead": {"cpu": f"{overhead}m"},
+    }
+    shape = pod_from_object({"spec": spec}).shape
+    assert (shape.limit("cpu"), shape.limit("memory")) == pytest.approx((limits[0] / 1000.0, limits[1]))
+
+
 def test_init_containers_and_overhead_are_in_requests_and_limits() -> None:
     def declared(request: str, limit: str) -> dict[str, Any]:
         return {"resources": {"requests": {"cpu": request}, "limits": {"cpu": limit}}}
