@@ -2,13 +2,16 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from collectors.cluster import NodeSeen, PodSeen
 from collectors.manifests import Pod
+from collectors.reading import Measurements
 from loadaware.core import Core
+from loadaware.scorers.entropic_risk import EntropicRisk
 from loadaware.scorers.estimated_load import EstimatedLoad
 from loadaware.scorers.load_variation_risk_balancing import LoadVariationRiskBalancing
 from loadaware.scorers.low_risk_over_commitment import LowRiskOverCommitment
@@ -24,11 +27,17 @@ NODES = tuple(f"node-{n}" for n in range(20))
 LAG = 5
 FAIR = REPLICAS / len(NODES)
 
-SPREADING: list[Scorer] = [LoadVariationRiskBalancing(), EstimatedLoad(), LowestUsage(), MultiWindowLoad()]
+SPREADING: list[Scorer] = [
+    EntropicRisk(),
+    EstimatedLoad(),
+    LoadVariationRiskBalancing(),
+    LowestUsage(),
+    MultiWindowLoad(),
+]
 
 
 def quiet_cluster(scorer: Scorer, clock: Clock, dice: random.Random, max_score: int, requested: float) -> Core:
-    """Twenty nodes of eight cores, used by some 5 %, on each a pod that requests so much; a full window."""
+    """Twenty nodes of eight cores, used by some 5 %, on each a measured pod that requests so much; a full window."""
     core = Core(make_settings(make_profile(scorer, max_score=max_score)), clock)
     core.tell(*(NodeSeen(make_node(name, cpu=8.0, memory=64 * GIB)) for name in NODES))
     if requested:
@@ -36,8 +45,15 @@ def quiet_cluster(scorer: Scorer, clock: Clock, dice: random.Random, max_score: 
         core.tell(*(PodSeen(pod) for pod in old))
     for _ in range(16):
         clock.advance(60.0)
-        core.feed(make_reading({name: (0.4 + 0.02 * dice.random(), 2 * GIB) for name in NODES}, clock()))
+        reading = make_reading({name: (0.4 + 0.02 * dice.random(), 2 * GIB) for name in NODES}, clock())
+        core.feed(replace(reading, pods=usage_of_old_pods(clock())) if requested else reading)
     return core
+
+
+def usage_of_old_pods(now: float) -> Measurements:
+    names = tuple(f"default/old-{name}" for name in NODES)
+    count = len(names)
+    return Measurements(names, np.array([[0.3, GIB]] * count), np.full(count, now), np.full(count, 15.0))
 
 
 def burst(
@@ -74,6 +90,13 @@ def burst(
 @pytest.mark.parametrize("scorer", SPREADING, ids=lambda scorer: type(scorer).__name__)
 def test_no_node_gets_more_than_half_again_its_fair_share(scorer: Scorer, max_score: int, seed: int) -> None:
     counts = burst(scorer, max_score=max_score, seed=seed)
+    assert sum(counts) == REPLICAS
+    assert counts[0] <= 1.5 * FAIR
+
+
+@pytest.mark.parametrize("scorer", SPREADING, ids=lambda scorer: type(scorer).__name__)
+def test_nor_where_pods_are_measured_and_their_demand_is_learned(scorer: Scorer) -> None:
+    counts = burst(scorer, requested=1.0)
     assert sum(counts) == REPLICAS
     assert counts[0] <= 1.5 * FAIR
 

@@ -14,6 +14,7 @@ from loadaware.core import Core
 from loadaware.filters.usage_threshold import UsageThreshold
 from loadaware.ladder import Rung, Staleness
 from loadaware.ranking import NEUTRAL
+from loadaware.scorers.entropic_risk import EntropicRisk
 from loadaware.scorers.estimated_load import EstimatedLoad
 from loadaware.scorers.load_variation_risk_balancing import LoadVariationRiskBalancing
 from loadaware.scorers.low_risk_over_commitment import LowRiskOverCommitment
@@ -331,6 +332,7 @@ def test_load_rules_reject_while_data_is_believed_and_nobody_when_it_has_expired
 # -- Every scorer that looks at usage -------------------------------------------------------------------------------
 
 SCORERS: list[Scorer] = [
+    EntropicRisk(),
     EstimatedLoad(),
     LoadVariationRiskBalancing(),
     LowRiskOverCommitment(),

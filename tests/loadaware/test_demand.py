@@ -1,0 +1,143 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.reading import CPU, MEMORY
+from loadaware.demand import LEAST_VARIANCE, UNLEARNED_RATIO, Demand, DemandSettings
+
+GIB = 2.0**30
+HOUR = 3600.0
+
+
+def demand_of(*workloads: str, request: float = 1.0, settings: DemandSettings | None = None) -> Demand:
+    """One pod per name, in slots 0, 1, ...; each requests so many cores and a GiB."""
+    demand = Demand((CPU, MEMORY), settings)
+    for slot, workload in enumerate(workloads):
+        demand.begin(slot, workload, np.array([request, GIB]))
+    return demand
+
+
+def learn(demand: Demand, cores: dict[int, float], time: float) -> None:
+    slots = np.array(list(cores), dtype=np.intp)
+    usage = np.array([[used, np.nan] for used in cores.values()])
+    demand.learn(slots, usage, np.full(len(slots), time))
+
+
+def cpu_of(demand: Demand, slot: int) -> tuple[float, float]:
+    mean, deviation = demand.pod_expectations(np.array([slot]))
+    return float(mean[0, 0]), float(deviation[0, 0])
+
+
+def test_before_anything_is_measured_a_pod_is_taken_to_use_what_it_requests() -> None:
+    demand = demand_of("web", request=2.0)
+    assert not demand.learned
+    assert cpu_of(demand, 0) == (pytest.approx(2.0 * UNLEARNED_RATIO), pytest.approx(2.0 * 0.5))
+
+
+def test_a_pod_is_shrunk_towards_its_workload_and_the_workload_towards_the_cluster() -> None:
+    demand = demand_of("busy", "idle")
+    learn(demand, {0: 2.0, 1: 0.0}, 100.0)
+    # cluster: (2 + 0) / 2 = 1;  busy: (2 + 10 * 1) / 11;  its pod: (2 + 10 * 12/11) / 11
+    assert demand.cluster_ratios().mean[0] == pytest.approx(1.0)
+    assert demand.workload_ratios().mean[:, 0] == pytest.approx([12 / 11, 10 / 11])
+    assert cpu_of(demand, 0)[0] == pytest.approx((2 + 10 * 12 / 11) / 11)
+
+
+def test_much_evidence_outweighs_the_prior() -> None:
+    demand = demand_of("busy", "idle")
+    for minute in range(600):
+        learn(demand, {0: 2.0, 1: 0.1}, minute * 60.0)
+    assert cpu_of(demand, 0)[0] == pytest.approx(2.0, rel=0.01)
+    assert cpu_of(demand, 1)[0] == pytest.approx(0.1, rel=0.3)
+
+
+def test_a_new_pod_of_a_known_workload_is_expected_to_behave_like_its_siblings() -> None:
+    demand = demand_of("web", "other")
+    for minute in range(300):
+        learn(demand, {0: 3.0, 1: 0.2}, minute * 60.0)
+    demand.begin(2, "web", np.array([1.0, GIB]))
+    assert cpu_of(demand, 2)[0] == pytest.approx(3.0, rel=0.1)
+
+
+def test_a_workload_is_remembered_after_its_pods_are_gone() -> None:
+    demand = demand_of("web", "other")
+    for minute in range(300):
+        learn(demand, {0: 3.0, 1: 0.2}, minute * 60.0)
+    demand.end(0)
+    demand.begin(0, "web", np.array([1.0, GIB]))
+    assert cpu_of(demand, 0)[0] == pytest.approx(3.0, rel=0.1)
+
+
+def test_a_timestamp_that_does_not_advance_teaches_nothing() -> None:
+    once, twice = demand_of("web"), demand_of("web")
+    learn(once, {0: 2.0}, 100.0)
+    learn(twice, {0: 2.0}, 100.0)
+    learn(twice, {0: 9.0}, 100.0)
+    assert cpu_of(twice, 0) == cpu_of(once, 0)
+
+
+def test_memory_fades_by_time_not_by_the_number_of_readings() -> None:
+    # One half-life later the old sample weighs half: (1 * 0.5 + 1) samples, sums 4 * 0.5 + 1.
+    settings = DemandSettings(pod_prior_samples=1e-9, workload_prior_samples=1e-9)
+    demand = demand_of("web", settings=settings)
+    learn(demand, {0: 4.0}, 0.0)
+    learn(demand, {0: 1.0}, HOUR)
+    assert cpu_of(demand, 0)[0] == pytest.approx((4 * 0.5 + 1) / 1.5, rel=1e-6)
+
+
+def test_a_request_changed_in_place_keeps_the_absolute_usage_that_was_learned() -> None:
+    settings = DemandSettings(pod_prior_samples=1e-9)
+    demand = demand_of("web", settings=settings)
+    learn(demand, {0: 2.0}, 0.0)
+    demand.resize(0, np.array([4.0, GIB]))
+    assert cpu_of(demand, 0)[0] == pytest.approx(2.0, rel=1e-6)
+
+
+def test_a_pod_that_requests_nothing_is_learned_in_absolute_usage() -> None:
+    demand = demand_of("web", request=0.0, settings=DemandSettings(1e9, 1e9, 1e-9, 1e-9))
+    learn(demand, {0: 0.3}, 0.0)
+    assert cpu_of(demand, 0)[0] == pytest.approx(0.3, rel=1e-6)
+
+
+def test_a_resource_that_was_not_measured_teaches_nothing_of_it() -> None:
+    demand = demand_of("web")
+    learn(demand, {0: 2.0}, 0.0)
+    assert demand.cluster_ratios().mean[1] == UNLEARNED_RATIO
+
+
+def test_steady_use_has_hardly_any_variance_and_changing_use_has_its_own() -> None:
+    settings = DemandSettings(1e9, 1e9, 1e-9, 1e-9)
+    steady, changing = demand_of("web", settings=settings), demand_of("web", settings=settings)
+    for minute in range(100):
+        learn(steady, {0: 1.0}, minute * 60.0)
+        learn(changing, {0: 0.5 if minute % 2 else 1.5}, minute * 60.0)
+    assert cpu_of(steady, 0)[1] == pytest.approx(np.sqrt(LEAST_VARIANCE), abs=1e-4)
+    assert cpu_of(changing, 0)[1] == pytest.approx(0.5, rel=1e-3)
+
+
+def test_the_least_recently_used_workloads_without_pods_are_forgotten_first() -> None:
+    demand = Demand((CPU, MEMORY), DemandSettings(most_workloads=20))
+    for n in range(20):
+        demand.begin(n, f"w{n}", np.array([1.0, GIB]))
+        learn(demand, {n: 1.0}, float(n + 1))
+    for n in range(10):
+        demand.end(n)
+    demand.begin(0, "new", np.array([1.0, GIB]))
+    names = demand.workload_names
+    assert "w0" not in names
+    assert "w1" not in names
+    assert {"w2", "w19", "new"} <= set(names)
+    assert [demand.workload_name(slot) for slot in (0, 10, 19)] == ["new", "w10", "w19"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 10), st.floats(1, 1000)), max_size=30))
+def test_ratios_are_finite_and_never_negative_whatever_is_measured(steps: list[tuple[int, float, float]]) -> None:
+    demand, time = demand_of("a", "a", "b", "c"), 0.0
+    for slot, cores, seconds in steps:
+        time += seconds
+        learn(demand, {slot: cores}, time)
+    means, deviations = demand.pod_expectations(np.arange(4))
+    assert np.isfinite(means).all()
+    assert (means >= 0).all()
+    assert (deviations > 0).all()
