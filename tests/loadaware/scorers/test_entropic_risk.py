@@ -66,13 +66,13 @@ def test_memory_near_its_end_outweighs_idle_cpu() -> None:
 def test_a_pod_avoids_the_node_where_its_siblings_are() -> None:
     clock = Clock()
     core = warm_core(clock)
-    core.tell(PodSeen(running("other-x", "a", clock())), PodSeen(running("web-x", "b", clock())))
+    core.tell(PodSeen(running("other-1", "a", clock())), PodSeen(running("web-7", "b", clock())))
     live = core.adviser.in_flight.expectations
     live.mean[:, 0] = 4.0  # the same everywhere, so that only the siblings' common peaks can decide
     live.variance[:, 0] = 1.0
     rows = np.arange(2)
     nodes = dataclasses.replace(Nodes.of(core.snapshot), rows=rows, expectations=live)
-    with_stranger, with_sibling = CPU_ONLY.score(nodes, make_pod("web-y", cpu=1.0)).tolist()
+    with_stranger, with_sibling = CPU_ONLY.score(nodes, make_pod("web-8", cpu=1.0)).tolist()
     assert with_stranger > with_sibling
 
 
