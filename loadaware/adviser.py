@@ -56,6 +56,7 @@ class Adviser:
     def configure(self, settings: AdviserSettings) -> None:
         """Take new settings; bookings made under the old ones are let go, what happened since the snapshot is not."""
         self.settings = settings
+        self.breaker.forget()
         scorers = [w.scorer for profile in settings.profiles.values() for w in profile.scorers]
         filters = [named.filter for profile in settings.profiles.values() for named in profile.filters]
         self.in_flight = InFlight([*scorers, *filters], settings.in_flight_rule, settings.booking_seconds)

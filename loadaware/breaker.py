@@ -17,6 +17,9 @@ OFF_SECONDS = 60.0
 
 @dataclass
 class _State:
+    name: str
+    plugin: object
+    """Held, so that nobody else gets its id."""
     failures_in_a_row: int = 0
     off_until: float = float("-inf")
     reason: str = ""
@@ -24,18 +27,20 @@ class _State:
 
 @dataclass
 class Breaker:
-    """State per plugin, by the name under which a profile has it. `stopwatch` gives seconds that only go up."""
+    """State per plugin of a profile. `stopwatch` gives seconds that only go up."""
 
     clock: Callable[[], float]
     stopwatch: Callable[[], float]
     budget_seconds: float = 0.05
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By plugin and kind: raised, nonsense, overran."""
-    _states: dict[str, _State] = field(default_factory=dict)
+    _states: dict[int, _State] = field(default_factory=dict)
 
-    def run(self, name: str, call: Callable[[], T], check: Callable[[Any], str]) -> tuple[T | None, str]:
+    def run(
+        self, name: str, plugin: object, call: Callable[[], T], check: Callable[[Any], str]
+    ) -> tuple[T | None, str]:
         """The call's value and nothing, or None and why it is skipped. `check` says what is wrong with a value."""
-        state = self._states.setdefault(name, _State())
+        state = self._states.setdefault(id(plugin), _State(name, plugin))
         if self.clock() < state.off_until:
             return None, f"switched off after repeated failures: {state.reason}"
         started = self.stopwatch()
@@ -54,10 +59,14 @@ class Breaker:
             state.failures_in_a_row = 0
         return value, ""
 
+    def forget(self) -> None:
+        """The plugins are others now."""
+        self._states.clear()
+
     def switched_off(self) -> dict[str, str]:
         """Plugins that are off now, and why."""
         now = self.clock()
-        return {name: state.reason for name, state in self._states.items() if now < state.off_until}
+        return {state.name: state.reason for state in self._states.values() if now < state.off_until}
 
     def _failed(self, name: str, state: _State, kind: str, reason: str) -> str:
         self.failures[name, kind] += 1

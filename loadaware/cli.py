@@ -10,6 +10,7 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 DEFAULTS = "<defaults>"
 
@@ -53,6 +54,13 @@ def _output_option(function: F) -> F:
         "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True,
         help="A table for people, JSON for programs.",
     )(function)  # fmt: skip
+
+
+def _scorer_names(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    """Shell completion of --scorer."""
+    from loadaware.scoring import known_scorers
+
+    return [name for name in known_scorers() if name.lower().startswith(begun.lower())]
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -104,6 +112,7 @@ def serve(  # noqa: PLR0917 - click passes options by name
     if state_file is None:
         _check_source(config, config_file)
     order = None if state_file else Order(config, kubeconfig, context)
+    _check_address(config.server.address, config.server.port)
     signal.signal(signal.SIGTERM, _stopped)
     with contextlib.suppress(KeyboardInterrupt):
         run_server(config, order, config_file, state_file)
@@ -128,6 +137,7 @@ def demo(  # noqa: PLR0917 - click passes options by name
     """
     from loadaware.demonstration import run
 
+    _check_folder("--picture", picture)
     sys.exit(run(port=port, nodes=nodes, load=load, speed=speed, seed=seed, duration_seconds=duration, picture=picture))
 
 
@@ -135,7 +145,8 @@ def demo(  # noqa: PLR0917 - click passes options by name
 @click.option("--state", "state_file", type=click.Path(dir_okay=False), help="Nodes and usage in a file: no cluster.")
 @click.option("--pod", "pod_file", type=click.Path(dir_okay=False), required=True, help="The pod's manifest.")
 @click.option("--profile", help="A profile of the configuration.  [default: by the pod's schedulerName]")
-@click.option("--scorer", help="One scorer alone, instead of a profile.")
+@click.option("--scorer", shell_complete=_scorer_names,
+              help="One scorer alone, instead of a profile; docs/plugins.md lists them.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="An arg of --scorer; repeatable.")
 @_config_option
 @_cluster_options
@@ -168,7 +179,7 @@ def score(  # noqa: PLR0917 - click passes options by name
         config = scoring.only(config, scorer, settings)
     if state_file is None:
         _check_source(config, config_file)
-    pod = scoring.load_pod(pod_file)
+    pod = scoring.load_pod(pod_file, _remark)
     snapshot = scoring.load_snapshot(state_file, config, kubeconfig, context)
     result = scoring.score(config, snapshot, pod, profile, config_file or DEFAULTS)
     _print_json(result) if output == "json" else scoring.print_table(result)
@@ -180,29 +191,34 @@ def score(  # noqa: PLR0917 - click passes options by name
 def check_config(file: str, output: str) -> None:
     """Check a configuration file.
 
-    Exit code 0 and a summary, or 2 and what is wrong where.
+    Exit code 0 and a summary with warnings of what does nothing or will fail, or 2 and what is wrong where.
     """
     from loadaware.config import load
+    from loadaware.config_warnings import warnings
     from loadaware.profiles import adviser_settings
 
     config = load(file)
     settings = adviser_settings(config, file)
     _check_source(config, file)
-    summary = {
+    summary: dict[str, Any] = {
         "file": file,
         "source": type(config.source).__name__.removesuffix("Source"),
         "profiles": {
             name: {"scorers": {w.name: w.weight for w in p.scorers}, "filters": [f.name for f in p.filters]}
             for name, p in settings.profiles.items()
         },
+        "warnings": warnings(config),
     }
     if output == "json":
         _print_json(summary)
         return
-    click.echo(f"{file}: good")
+    click.echo(f"{file}: good\n  source: {summary['source']}")
     for name, profile in settings.profiles.items():
         scorers = ", ".join(f"{w.name} x {w.weight:g}" for w in profile.scorers) or "no scorer: every node is equal"
-        click.echo(f"  profile {name}: {scorers}; 0..{profile.max_score} on the wire")
+        filters = f"; filters: {', '.join(f.name for f in profile.filters)}" if profile.filters else ""
+        click.echo(f"  profile {name}: {scorers}{filters}; 0..{profile.max_score} on the wire")
+    for warning in summary["warnings"]:
+        click.echo(f"  warning: {warning}")
 
 
 @cli.command("schedule-config")
@@ -215,6 +231,8 @@ def check_config(file: str, output: str) -> None:
 @click.option("--key-file", default="", help="Its key.")
 @click.option("--node-cache-capable/--whole-nodes", default=True, show_default=True, help="Send names or whole nodes.")
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True, help="Of kube-scheduler.")
+@click.option("--preempt", is_flag=True, help="Let us have a say in preemption, too.")
+@click.option("--bind", is_flag=True, help="Let us bind pods; needs the right to create pods/binding.")
 def schedule_config(  # noqa: PLR0917 - click passes options by name
     config_file: str | None,
     url: str | None,
@@ -224,6 +242,8 @@ def schedule_config(  # noqa: PLR0917 - click passes options by name
     key_file: str,
     node_cache_capable: bool,
     leader_elect: bool,
+    preempt: bool,
+    bind: bool,
 ) -> None:
     """Print the KubeSchedulerConfiguration that fits."""
     from loadaware.schedule_config import schedule_configuration
@@ -239,6 +259,8 @@ def schedule_config(  # noqa: PLR0917 - click passes options by name
             key_file=key_file,
             node_cache_capable=node_cache_capable,
             leader_elect=leader_elect,
+            preempt=preempt,
+            bind=bind,
         ),
         nl=False,
     )
@@ -305,6 +327,34 @@ def _check_source(config: Any, file: str | None) -> None:
     from loadaware.sources import check_source
 
     check_source(config, file or DEFAULTS)
+
+
+def _check_address(address: str, port: int) -> None:
+    """End with one line if nobody could listen there; it is bound and let go again."""
+    import socket
+
+    try:
+        places = socket.getaddrinfo(address or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, place in places:
+            with socket.socket(family, kind, protocol) as listener:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind(place)
+    except (OSError, UnicodeError) as error:
+        _remark(f"cannot serve on {address}:{port}: {getattr(error, 'strerror', None) or error}")
+        sys.exit(EXIT_FAILED)
+
+
+def _check_folder(option: str, file: str | None) -> None:
+    from pathlib import Path
+
+    from loadaware.errors import ConfigError
+
+    if file is not None and not Path(file).parent.is_dir():
+        raise ConfigError(option, "", f"there is no folder {Path(file).parent}")
+
+
+def _remark(text: str) -> None:
+    click.echo(f"loadaware: {text}", err=True)
 
 
 def _override(config: Any, section: str, **values: Any) -> Any:

@@ -17,6 +17,7 @@ from loadaware.observer import Observer
 from loadaware.profiles import observer_settings
 from loadaware.server import make_server
 from loadaware.service import Service
+from loadaware.status import Status
 from loadaware.wiring import make_service
 
 
@@ -27,6 +28,7 @@ class Pipeline:
         self._observer = Observer(observer_settings(config))
         self._service = service
         self._clock = clock
+        self._readings = 0
 
     def tell(self, event: Event) -> None:
         """What the simulated API server tells."""
@@ -38,6 +40,15 @@ class Pipeline:
         """What the simulated metrics-server publishes."""
         self._observer.feed(reading, self._clock())
         self._service.take(self._observer.snapshot(self._clock()))
+        self._readings += 1
+        self._service.take(
+            Status(
+                readings=self._readings,
+                nodes=self._observer.node_count,
+                pods=self._observer.pod_count,
+                last_success=self._clock(),
+            )
+        )
 
 
 class DemoService:

@@ -87,7 +87,7 @@ def _apply(named: NamedFilter, question: Question, breaker: Breaker, verdicts: _
         out = question.rows[asked[rejected]]
         return _Judgement(asked, rejected, rule.reasons(question.nodes(out, rule), pod) if len(out) else [])
 
-    judged, problem = breaker.run(named.name, judge, lambda j: _nonsense(j.rejected, j.reasons, len(j.positions)))
+    judged, problem = breaker.run(named.name, rule, judge, lambda j: _nonsense(j.rejected, j.reasons, len(j.positions)))
     if judged is None:
         verdicts.skipped[named.name] = problem
         return

@@ -45,6 +45,11 @@ class Question:
         return ages
 
     @cached_property
+    def trust(self) -> Floats:
+        """How far each node's measurements are believed; an unknown node's not at all."""
+        return self.staleness.trust(self.ages)
+
+    @cached_property
     def rungs(self) -> npt.NDArray[np.int8]:
         """The rung of the ladder that each node stands on."""
         rungs = self.staleness.rungs(self.ages, pods_known=self.snapshot.pods_known)

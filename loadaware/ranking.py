@@ -23,6 +23,7 @@ from loadaware.breaker import Breaker
 from loadaware.ladder import Rung
 from loadaware.profile import Combine, Profile, WeightedScorer
 from loadaware.question import Question
+from loadaware.scorers.scorer import Scorer
 from loadaware.window import Bools, Ints
 
 NEUTRAL = 50.0
@@ -97,18 +98,35 @@ def _part(weighted: WeightedScorer, question: Question, breaker: Breaker, *, exp
     scorer, pod = weighted.scorer, question.pod
     rows = question.rows[question.known]
     expired = question.rungs[question.known] == Rung.EXPIRED
-    standing_in = expired if expired.any() else None
+    standing_in = expired if scorer.measures and expired.any() else None
+
+    trusted = question.trust[question.known] > 0 if scorer.measures else np.ones(len(rows), dtype=np.bool_)
 
     def scored() -> tuple[Floats, Floats | None]:
-        own = scorer.normalize(scorer.score(question.nodes(rows, scorer, standing_in), pod))
+        own = _normalized(scorer, scorer.score(question.nodes(rows, scorer, standing_in), pod), trusted)
         return own, scorer.raw(question.nodes(rows, scorer), pod) if explain else None
 
-    value, problem = breaker.run(weighted.name, scored, lambda value: _nonsense(value[0], len(rows)))
+    value, problem = breaker.run(weighted.name, scorer, scored, lambda value: _nonsense(value[0], len(rows)))
     if value is None:
         return None, problem
     own = question.spread(value[0])
     raw = None if value[1] is None else question.spread(value[1])
-    return Part(weighted.name, weighted.weight, _ladder(own, question), own, raw), ""
+    score = _ladder(own, question) if scorer.measures else _filled(own)
+    return Part(weighted.name, weighted.weight, score, own, raw), ""
+
+
+def _normalized(scorer: Scorer, scores: Floats, trusted: Bools) -> Floats:
+    """Normalized among the trusted nodes; stand-ins are placed beside them and do not set the range."""
+    if trusted.all():
+        return scorer.normalize(scores)
+    among_trusted = scorer.normalize(np.where(trusted, scores, np.nan))
+    return np.where(trusted, among_trusted, scorer.normalize(scores))
+
+
+def _filled(own: Floats) -> Floats:
+    """For a scorer that needs no measurements: what it says, the median where it says nothing."""
+    known = own[~np.isnan(own)]
+    return np.clip(np.where(np.isnan(own), np.median(known) if len(known) else NEUTRAL, own), 0.0, 100.0)
 
 
 def _nonsense(scores: object, count: int) -> str:
@@ -121,7 +139,7 @@ def _nonsense(scores: object, count: int) -> str:
 
 def _ladder(own: Floats, question: Question) -> Floats:
     """Each node's score on its rung."""
-    trust = question.staleness.trust(question.ages)
+    trust = question.trust
     measured = ~np.isnan(own)
     trusted = own[measured & (trust > 0)]
     neutral = float(np.median(trusted)) if len(trusted) else NEUTRAL

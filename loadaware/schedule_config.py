@@ -1,14 +1,17 @@
 """The KubeSchedulerConfiguration that fits a configuration of ours: the other half of an installation."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from loadaware.config import Config, ServerSection
+from loadaware.errors import ConfigError
 
-HEADER = """# For kube-scheduler's --config. Made by `loadaware schedule-config`.
-# nodeCacheCapable sends node names only; whole nodes cost kube-scheduler more than the call itself.
-# ignorable: if loadaware is down or slow, pods are scheduled without it.
-# weight 1 and priorities 0..{max_score} count like an in-tree plugin of weight {weight:g}.
-"""
+MADE = "# For kube-scheduler's --config. Made by `loadaware schedule-config`.\n"
+NAMES_ONLY = "# nodeCacheCapable sends node names only; whole nodes cost kube-scheduler more than the call itself.\n"
+WHOLE_NODES = "# Without nodeCacheCapable whole nodes are sent, which costs kube-scheduler more than the call itself.\n"
+IGNORABLE = "# ignorable: if loadaware is down or slow, pods are scheduled without it.\n"
+COUNTS = "# weight 1 and priorities 0..{max_score}{where} count like an in-tree plugin of weight {weight:g}.\n"
+BINDS = "# bindVerb: loadaware binds pods; its account needs the right to create pods/binding.\n"
 UNVERIFIED = "# Without tlsConfig.caFile kube-scheduler does not verify our certificate: give --ca-file.\n"
 UNKNOWN_CLIENT = "# loadaware asks for a client certificate: give --cert-file and --key-file, or it refuses.\n"
 
@@ -23,28 +26,57 @@ def schedule_configuration(
     key_file: str = "",
     node_cache_capable: bool = True,
     leader_elect: bool = True,
+    preempt: bool = False,
+    bind: bool = False,
 ) -> str:
-    """YAML text. Without a URL: this machine, at the configuration's port."""
+    """YAML text. Without a URL: this machine, at the configuration's port. Raises ConfigError for options that do
+    not go together.
+    """
     import yaml
 
-    url = (url or local_url(config.server)).rstrip("/")
+    url = (local_url(config.server) if url is None else url).rstrip("/")
     files = {"caFile": ca_file, "certFile": cert_file, "keyFile": key_file}
     tls = {name: file for name, file in files.items() if file}
+    _check(url, tls)
+    extender = _extender(config, url, tls, node_cache_capable)
+    extender |= {"preemptVerb": "preempt"} if preempt else {}
+    extender |= {"bindVerb": "bind"} if bind else {}
     document: dict[str, Any] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {"leaderElect": leader_elect},
         "profiles": [{"schedulerName": profile.scheduler_name} for profile in config.profiles],
-        "extenders": [_extender(config, url, tls, node_cache_capable)],
+        "extenders": [extender],
     }
     if kubeconfig:
         document["clientConnection"] = {"kubeconfig": kubeconfig}
-    return _header(config, url, tls) + yaml.safe_dump(document, sort_keys=False)
+    return _header(config, extender) + yaml.safe_dump(document, sort_keys=False)
 
 
 def local_url(server: ServerSection) -> str:
     """Where a kube-scheduler on the same machine reaches us."""
     return f"{'https' if server.tls else 'http'}://127.0.0.1:{server.port}"
+
+
+def _check(url: str, tls: dict[str, str]) -> None:
+    """Whether kube-scheduler could use the address and the files."""
+    if not _is_address(url):
+        raise ConfigError("--url", "", f"{url!r} is no http or https address such as http://loadaware.kube-system:8090")
+    if tls and not url.startswith("https:"):
+        given = {"caFile": "--ca-file", "certFile": "--cert-file", "keyFile": "--key-file"}
+        raise ConfigError(given[next(iter(tls))], "", f"is for an https address, not {url}")
+    if "certFile" in tls and "keyFile" not in tls:
+        raise ConfigError("--cert-file", "", "needs --key-file beside it")
+    if "keyFile" in tls and "certFile" not in tls:
+        raise ConfigError("--key-file", "", "needs --cert-file beside it")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return url.startswith(("http://", "https://")) and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _extender(config: Config, url: str, tls: dict[str, str], node_cache_capable: bool) -> dict[str, Any]:
@@ -64,11 +96,24 @@ def _extender(config: Config, url: str, tls: dict[str, str], node_cache_capable:
     return extender
 
 
-def _header(config: Config, url: str, tls: dict[str, str]) -> str:
-    max_score = max(profile.max_score for profile in config.profiles)
-    header = HEADER.format(max_score=max_score, weight=max_score / 10)
-    if url.startswith("https:") and "caFile" not in tls:
+def _header(config: Config, extender: dict[str, Any]) -> str:
+    tls = extender.get("tlsConfig", {})
+    header = MADE + (NAMES_ONLY if extender["nodeCacheCapable"] else WHOLE_NODES) + IGNORABLE + _counts(config)
+    if "bindVerb" in extender:
+        header += BINDS
+    if extender["enableHTTPS"] and "caFile" not in tls:
         header += UNVERIFIED
     if config.server.tls and config.server.tls.client_ca_file and not {"certFile", "keyFile"} <= tls.keys():
         header += UNKNOWN_CLIENT
     return header
+
+
+def _counts(config: Config) -> str:
+    """What the priorities count like: one line for all profiles, or one for each if they differ."""
+    profiles = {profile.scheduler_name: profile.max_score for profile in config.profiles}
+    if len(set(profiles.values())) == 1:
+        profiles = {"": config.profiles[0].max_score}
+    return "".join(
+        COUNTS.format(max_score=most, where=f" ({name})" if name else "", weight=most / 10)
+        for name, most in profiles.items()
+    )

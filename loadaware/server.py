@@ -101,6 +101,8 @@ async def serve(service: Service, config: Config, order: Order | None = None, co
             loop.call_soon_threadsafe(service.take, message)
 
     server = make_server(service, config.server, config_file or "<defaults>")
+    if service.api is not None:
+        _ = service.api.url  # no credentials at all are wrong input; an API server that is away will come back
     observers = Observers(deliver, order)
     service.questions.send = observers.ask
     start_workers(service.adviser.settings)

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def run_server(config: Config, order: Order | None, config_file: str | None, state_file: str | None) -> None:
-    """Serve until SIGTERM or Ctrl-C. Raises ConfigError before anything is started."""
+    """Serve until SIGTERM or Ctrl-C. Raises ConfigError or CollectorError before anything is started."""
     configure_logs(config.log)
     api = None if order is None else KubernetesApi(Credentials(order.kubeconfig, order.context))
     service = make_service(config, config_file or "<defaults>", api=api)

@@ -1,10 +1,12 @@
 """A cluster's state in a file, no cluster needed: nodes with their usage, pods bound, pods in flight -> Snapshot.
 
 For `loadaware score --state`, `loadaware serve --state`, tests and examples. Such a snapshot never ages. Usage is a
-percentage of capacity ("40%") or a quantity ("1600m"); a resource left out was not measured.
+percentage of capacity ("40%") or a quantity ("1600m"); a resource left out was not measured. docs/commands.md names
+every key.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,11 @@ from collectors.manifests import Pod, Resources, pod_from_object, resources_from
 from collectors.quantity import parse_quantity
 from collectors.reading import CPU, MEMORY, Floats
 from loadaware.config import convert, parse_yaml
+from loadaware.config_problems import nearest
 from loadaware.errors import ConfigError
+from loadaware.pods import application_of
 from loadaware.quantities import parse_duration
-from loadaware.snapshot import PlacedPods, Snapshot
+from loadaware.snapshot import Applications, PlacedPods, Snapshot
 from loadaware.window import Statistics
 
 _Quantities = Mapping[str, str | int | float]
@@ -59,50 +63,77 @@ class State(_Strict, frozen=True):
 
 def load_state(path: str | Path) -> Snapshot:
     """A snapshot from a file. Raises ConfigError."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(str(path), "", f"cannot be read: {error}") from error
-    return parse_state(parse_yaml(text, str(path)), str(path))
+    return parse_state(parse_yaml(_read(path), str(path)), str(path), strict=True)
 
 
-def load_pod(path: str | Path) -> Pod:
-    """A pod from an ordinary manifest (the first document of the file). Raises ConfigError."""
+def load_pod(path: str | Path, tell: Callable[[str], None] | None = None) -> Pod:
+    """A pod from an ordinary manifest. Of several documents the first counts, which `tell` is told. Raises
+    ConfigError.
+    """
+    text = _read(path)
+    pod = parse_pod(parse_yaml(text, str(path), first=True), str(path))
+    if tell is not None and (documents := _documents(text)) > 1:
+        tell(f"{path}: holds {documents} documents; only the first is used")
+    return pod
+
+
+def _read(path: str | Path) -> str:
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(str(path), "", f"cannot be read: {error}") from error
-    return parse_pod(parse_yaml(text, str(path), first=True), str(path))
+
+
+def _documents(text: str) -> int:
+    """How many documents that are not empty a file has, up to the first that is no YAML."""
+    import yaml
+
+    count = 0
+    try:
+        for node in yaml.compose_all(text, Loader=yaml.SafeLoader):
+            count += node is not None and node.value != ""
+    except yaml.YAMLError:
+        count += 1
+    return count
 
 
 def parse_pod(manifest: Any, file: str, path: str = "") -> Pod:
-    """A pod from a parsed manifest. Raises ConfigError."""
+    """A pod from a parsed manifest; one without `kind` must have metadata or a spec. Raises ConfigError."""
     if not isinstance(manifest, dict) or manifest.get("kind", "Pod") != "Pod":
         raise ConfigError(file, path, "expected a manifest of kind Pod")
+    if not {"kind", "metadata", "spec"} & manifest.keys():
+        found = f", not {', '.join(map(str, manifest))}" if manifest else ""
+        raise ConfigError(file, path, f"expected a manifest of kind Pod, with metadata and spec{found}")
     try:
         return pod_from_object({k: v for k, v in manifest.items() if k in ("metadata", "spec", "status")})
     except (msgspec.ValidationError, QuantityError) as error:
         raise ConfigError(file, path, str(error).replace("`", "").replace("$.", "")) from error
 
 
-def parse_state(value: Any, file: str = "<state>") -> Snapshot:
-    """A snapshot from a parsed file. Raises ConfigError."""
+def parse_state(value: Any, file: str = "<state>", *, strict: bool = False) -> Snapshot:
+    """A snapshot from a parsed file. `strict` refuses what can be computed with but not be: no nodes, negative usage.
+    Raises ConfigError.
+    """
     nodes = convert(value, State, file).nodes
+    if strict and not nodes:
+        raise ConfigError(file, "nodes", "no nodes: at least one is needed")
     names = tuple(node.name for node in nodes)
     if len(set(names)) != len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise ConfigError(file, "nodes", f"named twice: {', '.join(twice)}")
-    return _Builder(nodes, file).snapshot()
+    return _Builder(nodes, file, strict).snapshot()
 
 
 class _Builder:
     """Turns the file's nodes into arrays, remembering where it is for error messages."""
 
-    def __init__(self, nodes: Sequence[NodeState], file: str) -> None:
+    def __init__(self, nodes: Sequence[NodeState], file: str, strict: bool) -> None:
         self._nodes = nodes
+        self._strict = strict
         self._file = file
         named = {r for n in nodes for r in (*n.usage, *n.windows, *n.metrics)} - {CPU, MEMORY}
         self._resources = (CPU, MEMORY, *sorted(named))
+        self._check_resources()
         self._capacity = self._table([self._amounts(n, "capacity", n.capacity) for n in nodes])
 
     def snapshot(self) -> Snapshot:
@@ -126,14 +157,31 @@ class _Builder:
             requested=self._sums(rows, requests),
             limits=self._sums(rows, limits),
             pod_counts=np.bincount(rows, minlength=len(nodes)).astype(np.float64),
+            terminating_pods=self._terminating(bound),
             labels=tuple(n.labels for n in nodes),
             windows={parse_duration(w): self._window(w) for w in self._window_names()},
             placed=PlacedPods(
                 rows, np.arange(len(bound)), np.array([-np.inf if long_ago else np.inf for _, _, long_ago in bound])
             ),
             shapes=shapes,
+            applications=_applications([(application_of(pod), row) for row, pod, _ in bound]),
             generation=1,
         )
+
+    def _terminating(self, bound: Sequence[tuple[int, Pod, bool]]) -> Floats:
+        rows = np.array([row for row, pod, _ in bound if pod.deleted_at is not None], dtype=np.intp)
+        return np.bincount(rows, minlength=len(self._nodes)).astype(np.float64)
+
+    def _check_resources(self) -> None:
+        """Usage of what no node has, that is no metric either but is spelled like one that is known, is a slip."""
+        known = {CPU, MEMORY, *(r for n in self._nodes for r in (*n.capacity, *(n.allocatable or ()), *n.metrics))}
+        for row, node in enumerate(self._nodes):
+            for what, named in (("usage", node.usage), ("windows", node.windows)):
+                for resource in (r for r in named if r not in known):
+                    problem = "no node has capacity for it, nor is it named under metrics"
+                    hint = nearest(resource, sorted(known))
+                    if hint.startswith("did you mean"):
+                        raise ConfigError(self._file, f"nodes[{row}].{what}.{resource}", problem, hint)
 
     def _amounts(self, node: NodeState, what: str, declared: _Quantities) -> Resources:
         try:
@@ -195,9 +243,20 @@ class _Builder:
     def _value(self, text: str | int | float | None, row: int, column: int, path: str) -> float:
         if text is None:
             return np.nan
+        share = isinstance(text, str) and text.endswith("%")
         try:
-            if isinstance(text, str) and text.endswith("%"):
-                return float(text[:-1]) / 100.0 * float(self._capacity[row, column])
-            return parse_quantity(text)
+            number = float(str(text)[:-1]) if share else parse_quantity(text)
         except (QuantityError, ValueError) as error:
             raise ConfigError(self._file, path, f"expected a percentage or a quantity, not {text!r}") from error
+        if self._strict and not math.isfinite(number):
+            raise ConfigError(self._file, path, f"expected a percentage or a quantity, not {text!r}")
+        return number / 100.0 * float(self._capacity[row, column]) if share else number
+
+
+def _applications(pods: Sequence[tuple[str, int]]) -> Applications:
+    """Which rows the pods of each application are on, from (application, row) of each pod."""
+    ordered = sorted((name, row) for name, row in pods if name)
+    names = sorted({name for name, _ in ordered})
+    counts = [sum(name == other for other, _ in ordered) for name in names]
+    rows = np.array([row for _, row in ordered], dtype=np.intp)
+    return Applications(tuple(names), np.cumsum([0, *counts], dtype=np.intp), rows)

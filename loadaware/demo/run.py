@@ -69,7 +69,7 @@ class DemoSettings:
     world: WorldSettings = field(default_factory=WorldSettings)
     host: str = "127.0.0.1"
     port: int = 8090
-    page: str = "/nodes"
+    page: str = "/nodes?sort=cpu"
     """What to open in a browser."""
     speed: float = 60.0
     """Simulated seconds in a real one."""
@@ -98,7 +98,8 @@ async def demo(settings: DemoSettings, build: Callable[[Clock], Service], consol
     try:
         listener = _listen(settings.host, settings.port)
     except OSError as error:
-        console.print(f"cannot serve on {settings.host}:{settings.port}: {error.strerror}; choose another port")
+        problem = f"cannot serve on {settings.host}:{settings.port}: {error.strerror}; choose another port"
+        Console(stderr=True, highlight=False, soft_wrap=True).print(f"loadaware: {problem}", markup=False)
         return 1
     with listener:
         return await _Demo(settings, build, console, listener).run()

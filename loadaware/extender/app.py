@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -32,7 +33,7 @@ FRONT_PAGE = """loadaware: real load for kube-scheduler
 POST /filter, /prioritize         kube-scheduler asks here; also /<profile>/filter, /<profile>/prioritize
 POST /preempt, /bind              the same, when its configuration names these verbs
 GET  /watcher, /watcher/health    load-watcher's API, for Trimaran's plugins
-GET  /nodes                       what is believed about each node now
+GET  /nodes                       what is believed about each node now; ?sort=cpu the most utilized first
 GET  /healthz, /readyz            alive; ready, and how the metric source is doing
 GET  /metrics                     for Prometheus
 """
@@ -223,8 +224,18 @@ class _Handlers:
 
     async def _nodes(self, request: Request) -> Response:
         """In another thread: thousands of nodes are a fifth of a second, and kube-scheduler must not wait for it."""
-        believed = self._service.believed()
-        return await asyncio.to_thread(lambda: _json({"nodes": believed()}))
+        sort = request.query_params.get("sort", "name")
+        believed, resources = self._service.believed(), self._service.adviser.snapshot.resources
+        if sort != "name" and sort not in resources:
+            return _json({"error": f"sort is name or one of: {', '.join(resources)}; not {sort:.100}"}, 400)
+        return await asyncio.to_thread(lambda: _json({"nodes": _sorted(believed(), sort)}))
+
+
+def _sorted(nodes: list[dict[str, Any]], resource: str) -> list[dict[str, Any]]:
+    """By name as they are; by a resource the most utilized first, those not measured last."""
+    if resource == "name":
+        return nodes
+    return sorted(nodes, key=lambda node: -(node["usage"][resource]["utilization"] or 0.0))
 
 
 def _relaxed(filtering: Filtering) -> str:

@@ -17,6 +17,7 @@ class LabelNumber(Scorer, frozen=True, kw_only=True):
     A node without the label, or with one that is no number, is not scored: it gets the median of the others.
     """
 
+    measures: ClassVar[bool] = False
     when: ClassVar[str] = "You know which nodes are better, by price or age say, and can write it on them as a label."
     beware: ClassVar[str] = (
         "It sees no load: beside other scorers it pulls every pod to the same nodes, full or not. Only the order "

@@ -43,6 +43,7 @@ class NetworkCost(Scorer, frozen=True, kw_only=True):
     unscored.
     """
 
+    measures: ClassVar[bool] = False
     when: ClassVar[str] = (
         "Applications that talk a lot, in clusters over several zones or regions where traffic between them is "
         "slow or paid for."

@@ -24,6 +24,7 @@ class NodeResourcesAllocatable(Scorer, frozen=True, kw_only=True):
     The default weights make a millicore worth a MiB. All equal: 0.
     """
 
+    measures: ClassVar[bool] = False
     when: ClassVar[str] = (
         "Nodes of unlike sizes: fill the small ones first and keep the large ones free for large pods, or the reverse."
     )

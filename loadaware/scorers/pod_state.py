@@ -18,6 +18,7 @@ class PodState(Scorer, frozen=True, kw_only=True):
     Terminating pods leave room soon; nominated ones have been promised room by preemption.
     """
 
+    measures: ClassVar[bool] = False
     when: ClassVar[str] = (
         "Clusters with much preemption: nodes that are about to be empty get the next pod, nodes promised to "
         "others do not."

@@ -28,6 +28,9 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     beware: ClassVar[str] = ""
     """What it gets wrong; for docs/plugins.md."""
 
+    measures: ClassVar[bool] = True
+    """Whether it judges by measurements, which age; if not, the ladder leaves it alone."""
+
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """How good each node is, by itself; NaN where it was not measured. In [0, 100] unless `normalize` says how."""
         raise NotImplementedError

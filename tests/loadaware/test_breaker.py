@@ -31,9 +31,12 @@ class Bench:
         self.clock, self.stopwatch = Clock(), Clock(0.0)
         self.breaker = Breaker(self.clock, self.stopwatch, budget_seconds=0.05)
         self.plugin = Plugin(self.stopwatch)
+        self.plugins: dict[str, object] = {}
 
     def run(self, name: str = "plugin", call: Callable[[], str] | None = None) -> tuple[str | None, str]:
-        return self.breaker.run(name, call or self.plugin, lambda value: "bad answer" if value == "bad" else "")
+        plugin = self.plugins.setdefault(name, object())
+        check = {"bad": "bad answer"}.get
+        return self.breaker.run(name, plugin, call or self.plugin, lambda value: check(value, ""))
 
 
 @pytest.fixture

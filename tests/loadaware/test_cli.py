@@ -226,6 +226,7 @@ def test_json_state_and_pod_files_are_taken_too(here: Path) -> None:
         (["--state", "state.yaml", "--pod", "nowhere.yaml"], "nowhere.yaml: cannot be read"),
         (["--state", "pod.yaml", "--pod", "pod.yaml"], "pod.yaml: "),
         (["--state", "state.yaml", "--pod", "service.yaml"], "service.yaml: expected a manifest of kind Pod"),
+        (["--state", "state.yaml", "--pod", "state.yaml"], "state.yaml: expected a manifest of kind Pod, with"),
         (["--state", "state.yaml", "--pod", "pod.yaml", "--profile", "fast"], "no profile is called 'fast'"),
         (["--state", "state.yaml", "--pod", "pod.yaml", "--scorer", "Fast"], "no scorer called 'Fast'"),
         (["--state", "state.yaml", "--pod", "pod.yaml", "--config", "bad.yaml"], "did you mean 'interval'?"),
@@ -237,6 +238,15 @@ def test_json_state_and_pod_files_are_taken_too(here: Path) -> None:
 )
 def test_score_refuses_wrong_input_on_standard_error(here: Path, arguments: list[str], message: str) -> None:
     assert message in refused("score", *arguments)
+
+
+def test_a_pod_file_of_several_documents_is_used_with_a_word_on_standard_error(here: Path) -> None:
+    (here / "pod.yaml").write_text(POD + "---\nkind: Service\n")
+    result = run("score", "--state", "state.yaml", "--pod", "pod.yaml")
+    assert (result.exit_code, result.stderr) == (
+        0,
+        "loadaware: pod.yaml: holds 2 documents; only the first is used\n",
+    )
 
 
 def test_a_scorer_and_a_profile_exclude_each_other(here: Path) -> None:
@@ -257,7 +267,8 @@ def test_a_refusal_of_the_installed_command_is_one_line_and_exit_code_2(here: Pa
 def test_check_config_sums_up_a_good_file(here: Path) -> None:
     assert printed("check-config", "good.yaml").splitlines() == [
         "good.yaml: good",
-        "  profile default-scheduler: TargetLoadPacking x 1; 0..30 on the wire",
+        "  source: MetricsServer",
+        "  profile default-scheduler: TargetLoadPacking x 1; filters: UsageThreshold; 0..30 on the wire",
         "  profile steady: LoadVariationRiskBalancing x 1; 0..30 on the wire",
     ]
 
@@ -275,7 +286,15 @@ def test_check_config_as_json_is_for_programs(here: Path) -> None:
             "default-scheduler": {"scorers": {"TargetLoadPacking": 1.0}, "filters": ["UsageThreshold"]},
             "steady": {"scorers": {"LoadVariationRiskBalancing": 1.0}, "filters": []},
         },
+        "warnings": [],
     }
+
+
+def test_check_config_warns_of_what_does_nothing_and_still_succeeds(here: Path) -> None:
+    (here / "vain.yaml").write_text("profiles: [{scorers: [{name: Peaks}]}]")
+    warning = "profiles[0].scorers[0].args.nodePowerModel: there is no power model: nothing is scored"
+    assert printed("check-config", "vain.yaml").splitlines()[-1] == f"  warning: {warning}"
+    assert json.loads(printed("check-config", "vain.yaml", "--output", "json"))["warnings"] == [warning]
 
 
 @pytest.mark.parametrize(
@@ -307,6 +326,15 @@ def test_schedule_config_prints_yaml_that_fits_the_configuration(here: Path) -> 
     assert extender["urlPrefix"] == "http://loadaware.kube-system:8090"
     assert (extender["filterVerb"], extender["prioritizeVerb"]) == ("filter", "prioritize")
     assert (extender["nodeCacheCapable"], extender["ignorable"], extender["weight"]) == (True, True, 1)
+
+
+def test_schedule_config_refuses_an_address_that_is_none(here: Path) -> None:
+    assert refused("schedule-config", "--url", "loadaware:8090").startswith("loadaware: --url: 'loadaware:8090' is no")
+
+
+def test_schedule_config_can_ask_for_preemption_and_binding(here: Path) -> None:
+    (extender,) = yaml.safe_load(printed("schedule-config", "--preempt", "--bind"))["extenders"]
+    assert (extender["preemptVerb"], extender["bindVerb"]) == ("preempt", "bind")
 
 
 def test_every_option_of_schedule_config_reaches_the_document(here: Path) -> None:
@@ -360,6 +388,13 @@ def test_completion_really_completes_commands() -> None:
     asked = {"_LOADAWARE_COMPLETE": "bash_complete", "COMP_WORDS": "loadaware sc", "COMP_CWORD": "1"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=asked)
     assert done.stdout.split() == ["plain,schedule-config", "plain,score"]
+
+
+def test_the_names_of_scorers_are_completed() -> None:
+    (option,) = [o for o in cli.commands["score"].params if o.name == "scorer"]
+    completed = option.shell_complete(click.Context(cli.commands["score"]), "target")
+    assert [item.value for item in completed] == ["TargetLoadPacking"]
+    assert "docs/plugins.md" in printed("score", "--help")
 
 
 def test_a_shell_we_do_not_know_is_refused() -> None:
@@ -462,13 +497,26 @@ def test_serve_refuses_wrong_input_before_it_starts(here: Path, arguments: Seque
     assert "Traceback" not in done.stderr
 
 
-def test_a_port_that_is_taken_is_said_without_a_traceback(here: Path) -> None:
+def test_a_port_that_is_taken_is_said_in_one_line_with_exit_code_1(here: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         done = process(
             "serve", "--state", "state.yaml", "--address", "127.0.0.1", "--port", str(taken.getsockname()[1])
         )
-    assert done.returncode not in (0, None)
-    assert "in use" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"loadaware: cannot serve on 127.0.0.1:{done.args[-1]}: ")
+    assert "in use" in line
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "not an address"])
+def test_an_address_that_is_not_ours_is_said_in_one_line_with_exit_code_1(here: Path, address: str) -> None:
+    result = run("serve", "--state", "state.yaml", "--address", address, "--port", "0")
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"loadaware: cannot serve on {address}:0: ")
+
+
+def test_a_picture_in_a_folder_that_there_is_not_is_refused_at_the_start(here: Path) -> None:
+    assert refused("demo", "--picture", "nope/x.svg") == "loadaware: --picture: there is no folder nope\n"

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.cluster import NodeSeen, PodGone, PodSeen
@@ -98,6 +98,7 @@ def test_a_ranked_pod_is_expected_on_its_best_node_before_any_watch_tells() -> N
     assert sum(cpu_means(core)) == pytest.approx(before + 2.0, rel=0.05)
 
 
+@settings(max_examples=15)
 @given(st.lists(st.tuples(st.sampled_from(["bind", "leave"]), st.integers(0, 5), st.sampled_from(NAMES)), max_size=25))
 def test_step_by_step_is_the_same_as_a_recount(steps: list[tuple[str, int, str]]) -> None:
     clock = Clock()

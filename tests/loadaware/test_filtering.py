@@ -245,10 +245,10 @@ def test_a_filter_that_answers_nonsense_rejects_nobody_and_is_named(rejected: An
 
 
 def test_a_filter_that_fails_again_and_again_is_switched_off_even_if_it_begins_well() -> None:
-    breaker = calm()
+    breaker, raising = calm(), Raising()
     for _ in range(FAILURES):
-        filtered(Raising(), breaker=breaker)
-    answer = filtered(Raising(), breaker=breaker)
+        filtered(raising, breaker=breaker)
+    answer = filtered(raising, breaker=breaker)
     assert answer.skipped == {"Raising": "switched off after repeated failures: RuntimeError: in rejects"}
     assert breaker.failures == {("Raising", "raised"): FAILURES}
 

@@ -20,6 +20,7 @@ from loadaware.profile import NamedFilter, Profile, WeightedScorer
 from loadaware.question import Question
 from loadaware.ranking import NEUTRAL, Ranking, indifferent, rank, to_priorities
 from loadaware.scorers.load_variation_risk_balancing import LoadVariationRiskBalancing
+from loadaware.scorers.normalize import stretched
 from loadaware.scorers.scorer import Scorer
 from loadaware.snapshot import Nodes, Snapshot
 from loadaware.window import Bools
@@ -422,3 +423,32 @@ def test_nodes_without_any_cpu_do_not_disturb_the_others() -> None:
     answer = filtered(snapshot_of(states), UsageThreshold(), least=1)
     assert answer.relaxed
     assert answer.passed == ("a",)
+
+
+# -- Scorers that need no measurements, and ranges set by the trusted alone --------------------------------------------
+
+
+class Stretched(Named, frozen=True, kw_only=True):
+    """Over the whole range of the nodes asked about."""
+
+    def normalize(self, scores: Floats) -> Floats:
+        return stretched(scores)
+
+
+class Unmeasuring(Named, frozen=True, kw_only=True):
+    """Judges by something that does not age."""
+
+    measures: ClassVar[bool] = False
+
+
+def test_an_expired_node_does_not_set_the_range_of_the_others() -> None:
+    snapshot = aged(scored({"a": 10.0, "b": 20.0, "old": 500.0}), [0.0, 0.0, 5000.0])
+    profile = Profile("test", (WeightedScorer("first", Stretched(metric="first")),))
+    ranking = rank(profile, question(snapshot), calm_breaker())
+    assert by_name(ranking) == {"a": 0.0, "b": 100.0, "old": 50.0}
+
+
+def test_the_ladder_leaves_a_scorer_alone_that_needs_no_measurements() -> None:
+    snapshot = aged(scored({"a": 10.0, "old": 90.0}), [0.0, 5000.0])
+    profile = Profile("test", (WeightedScorer("first", Unmeasuring(metric="first")),))
+    assert by_name(rank(profile, question(snapshot), calm_breaker())) == {"a": 10.0, "old": 90.0}

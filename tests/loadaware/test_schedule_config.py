@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from loadaware.config import Config, parse
+from loadaware.errors import ConfigError
 from loadaware.schedule_config import schedule_configuration
 
 
@@ -96,3 +97,44 @@ def test_in_cluster_credentials_and_whole_nodes_can_be_chosen() -> None:
     assert "clientConnection" not in document
     assert document["leaderElection"] == {"leaderElect": False}
     assert document["extenders"][0]["nodeCacheCapable"] is False
+
+
+def test_preemption_and_binding_are_asked_for_only_if_wanted() -> None:
+    assert not {"preemptVerb", "bindVerb"} & extender().keys()
+    assert "pods/binding" not in schedule_configuration(Config(), preempt=True)
+    assert extender(preempt=True)["preemptVerb"] == "preempt"
+    assert extender(bind=True)["bindVerb"] == "bind"
+    assert "needs the right to create pods/binding" in schedule_configuration(Config(), bind=True)
+
+
+def test_the_comment_says_whether_names_or_whole_nodes_are_sent() -> None:
+    assert "sends node names only" in schedule_configuration(Config())
+    whole = schedule_configuration(Config(), node_cache_capable=False)
+    assert "whole nodes are sent" in whole
+    assert "names only" not in whole
+
+
+def test_profiles_of_different_range_have_a_comment_each() -> None:
+    text = schedule_configuration(parse("profiles: [{maxScore: 10}, {schedulerName: batch, maxScore: 100}]"))
+    assert "priorities 0..10 (default-scheduler) count like an in-tree plugin of weight 1." in text
+    assert "priorities 0..100 (batch) count like an in-tree plugin of weight 10." in text
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"url": "loadaware:8090"}, "--url: 'loadaware:8090' is no http or https address"),
+        ({"url": "ftp://loadaware"}, "--url: 'ftp://loadaware' is no http or https address"),
+        ({"url": "http://"}, "is no http or https address"),
+        ({"url": ""}, "is no http or https address"),
+        ({"url": "http://loadaware:port"}, "is no http or https address"),
+        ({"url": "http://a", "ca_file": "/ca"}, "--ca-file: is for an https address, not http://a"),
+        ({"url": "http://a", "key_file": "/key"}, "--key-file: is for an https address, not http://a"),
+        ({"url": "https://a", "cert_file": "/cert"}, "--cert-file: needs --key-file beside it"),
+        ({"url": "https://a", "key_file": "/key"}, "--key-file: needs --cert-file beside it"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: dict[str, str], problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        schedule_configuration(Config(), **options)  # type: ignore[arg-type] # the texts among them
+    assert problem in str(caught.value)

@@ -1,11 +1,14 @@
 """Ranking once, from a file: the peers' own numbers, the order, and settings given by hand."""
 
+import io
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from rich.console import Console
 
 from collectors.errors import SourceRefusedError, SourceUnreachableError
 from collectors.manifests import Pod, pod_from_object
@@ -159,6 +162,20 @@ def test_settings_are_yaml_and_a_dotted_key_reaches_inside() -> None:
     assert reference.args == {"targetUtilization": 50, "defaultRequests": {"cpu": "500m", "memory": "1Gi"}}
 
 
+def test_a_dotted_key_leaves_the_rest_of_a_default_as_it_is() -> None:
+    config = scoring.only(Config(), "EstimatedLoad", ("resourceWeights.cpu=2", "defaultRequests.cpu=1"))
+    (reference,) = config.profiles[0].scorers
+    assert reference.args == {
+        "resourceWeights": {"cpu": 2, "memory": 1.0},
+        "defaultRequests": {"cpu": 1, "memory": 200 * 2**20},
+    }
+
+
+def test_a_dotted_key_changes_a_map_that_was_set_whole_and_not_the_default() -> None:
+    config = scoring.only(Config(), "EstimatedLoad", ("resourceWeights={cpu: 1}", "resourceWeights.gpu=2"))
+    assert config.profiles[0].scorers[0].args == {"resourceWeights": {"cpu": 1, "gpu": 2}}
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -204,6 +221,28 @@ def test_a_table_in_a_pipe_cuts_nothing_and_takes_brackets_at_their_word(capsys:
     for text in ("12.3", "4", "not measured", "33", "cpu usage 90 % > 65 %"):
         assert text in row
     assert "\x1b" not in printed
+
+
+def many(count: int) -> dict[str, Any]:
+    scorers = {f"ScorerWithAVeryLongName{n}": {"score": 1.0, "raw": n} for n in range(1, count + 1)}
+    node = {"name": "node-1", "score": 12.34, "priority": 4, "scorers": scorers, "rejected": None}
+    return {"profile": "default-scheduler", "nodes": [node]}
+
+
+@pytest.mark.parametrize(("count", "width"), [(4, 200), (2, 60)], ids=["many scorers", "a narrow terminal"])
+def test_scorers_that_are_many_or_do_not_fit_are_numbered_and_named_below(count: int, width: int) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=True, no_color=True, markup=False, highlight=False)
+    scoring.print_table(many(count), console)
+    lines = re.sub(r"\x1b\[\d*m", "", out.getvalue()).splitlines()
+    assert lines[0] == "profile default-scheduler; scorer columns show the raw number"
+    assert lines[-count:] == [f"({n}) ScorerWithAVeryLongName{n}" for n in range(1, count + 1)]
+    assert lines[2].split("┃")[4].strip() == "(1)"
+
+
+def test_few_scorers_have_their_names_over_their_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    scoring.print_table(many(3))
+    assert "ScorerWithAVeryLongName3 ┃" in capsys.readouterr().out
 
 
 # -- The live cluster ----------------------------------------------------------------------------------------------

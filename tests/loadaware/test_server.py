@@ -423,7 +423,7 @@ def test_a_port_that_is_taken_ends_it_with_a_clear_line(tmp_path: Path) -> None:
         with Process("loadaware", [*command, "--port", str(taken.getsockname()[1])], tmp_path / "logs") as process:
             wait_for(lambda: not process.running, PATIENCE_SECONDS, "the end")
             assert process.ending != "loadaware exited with 0"
-            assert "address already in use" in process.log_tail()
+            assert "address already in use" in process.log_tail().lower()
             assert "Traceback" not in process.log_tail()
 
 

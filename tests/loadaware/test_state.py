@@ -45,7 +45,7 @@ def state_of(**node: Any) -> Snapshot:
 
 def problem_of(value: Any) -> str:
     with pytest.raises(ConfigError) as caught:
-        parse_state(value, "state.yaml")
+        parse_state(value, "state.yaml", strict=True)
     return str(caught.value)
 
 
@@ -113,8 +113,34 @@ def test_json_is_a_state_file_too(tmp_path: Path) -> None:
     assert load_state(file).statistics.latest[0, 0] == 1.0
 
 
-def test_a_state_without_nodes_is_empty() -> None:
-    assert parse_state({"nodes": []}).names == ()
+def test_a_file_without_nodes_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "state.yaml"
+    file.write_text("nodes: []", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"state\.yaml: nodes: no nodes: at least one is needed"):
+        load_state(file)
+
+
+def test_applications_are_known_by_the_pods_labels() -> None:
+    def pod(app: str) -> dict[str, Any]:
+        return {"metadata": {"namespace": "shop", "labels": {"app": app}}}
+
+    first = {"name": "a", "pods": [pod("web"), pod("db"), {"metadata": {"name": "nameless"}}]}
+    applications = parse_state({"nodes": [first, {"name": "b", "inFlight": [pod("web")]}]}).applications
+    assert applications.rows_of("shop/web").tolist() == [0, 1]
+    assert applications.rows_of("shop/db").tolist() == [0]
+    assert applications.rows_of("shop/other").tolist() == []
+
+
+def test_pods_with_a_time_of_deletion_are_about_to_go() -> None:
+    going = {"metadata": {"name": "going", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    snapshot = parse_state({"nodes": [{"name": "a"}, {"name": "b", "pods": [going, {"metadata": {"name": "here"}}]}]})
+    assert Nodes.of(snapshot).terminating_pods().tolist() == [0.0, 1.0]
+
+
+def test_usage_may_be_of_a_resource_that_another_node_has_or_that_is_a_metric() -> None:
+    usage = {"gpu": {"latest": 1}, "heat": {"maximum": 60}}
+    nodes = [{"name": "a", "usage": usage}, {"name": "b", "capacity": {"gpu": 2}, "metrics": {"heat": 40}}]
+    assert parse_state({"nodes": nodes}).resources == ("cpu", "memory", "gpu", "heat")
 
 
 @pytest.mark.parametrize(
@@ -145,6 +171,20 @@ def test_a_state_without_nodes_is_empty() -> None:
             {"nodes": [{"name": "a", "usage": {"cpu": {"average": "40%"}}}]},
             "state.yaml: nodes[0].usage[cpu].average: there is no such setting; "
             "there are: deviation, latest, maximum, mean",
+        ),
+        (
+            {"nodes": [{"name": "a", "usage": {"cpu": {"mean": "nan%"}}}]},
+            "state.yaml: nodes[0].usage.cpu.mean: expected a percentage or a quantity, not 'nan%'",
+        ),
+        (
+            {"nodes": [{"name": "a"}, {"name": "b", "usage": {"cppu": {"mean": "5%"}}}]},
+            "state.yaml: nodes[1].usage.cppu: no node has capacity for it, nor is it named under metrics; "
+            "did you mean 'cpu'?",
+        ),
+        (
+            {"nodes": [{"name": "a", "windows": {"memry": {"5m": {"mean": 1}}}}]},
+            "state.yaml: nodes[0].windows.memry: no node has capacity for it, nor is it named under metrics; "
+            "did you mean 'memory'?",
         ),
         (
             {"nodes": [{"name": "a", "windows": {"cpu": {"5 minutes": {}}}}]},
@@ -202,6 +242,31 @@ def test_a_pod_is_read_from_an_ordinary_manifest(tmp_path: Path, text: str) -> N
 def test_anything_else_than_a_pod_is_refused(manifest: Any) -> None:
     with pytest.raises(ConfigError, match=r"pod\.yaml: expected a manifest of kind Pod"):
         parse_pod(manifest, "pod.yaml")
+
+
+def test_a_mapping_that_is_no_manifest_at_all_is_refused_with_what_it_holds() -> None:
+    with pytest.raises(ConfigError, match=r"expected a manifest of kind Pod, with metadata and spec, not nodes$"):
+        parse_pod({"nodes": []}, "state.yaml")
+    with pytest.raises(ConfigError, match=r"expected a manifest of kind Pod, with metadata and spec$"):
+        parse_pod({}, "pod.yaml")
+
+
+@pytest.mark.parametrize(
+    ("rest", "told"),
+    [
+        ("", []),
+        ("---\n", []),
+        ("---\nkind: Service\n", ["holds 2 documents; only the first is used"]),
+        ("---\nkind: [\n", ["holds 2 documents; only the first is used"]),
+    ],
+    ids=["one", "an empty one behind it", "two", "the second is no YAML"],
+)
+def test_of_several_documents_the_first_is_used_and_that_is_said(tmp_path: Path, rest: str, told: list[str]) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(POD + rest, encoding="utf-8")
+    said: list[str] = []
+    assert load_pod(file, said.append).key == "shop/web"
+    assert said == [f"{file}: {text}" for text in told]
 
 
 def test_a_pod_with_a_wrong_member_is_refused_with_its_place() -> None:

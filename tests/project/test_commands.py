@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import httpx
+import msgspec
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -15,10 +16,12 @@ from click.testing import CliRunner
 from loadaware.cli import cli
 from loadaware.config import Config
 from loadaware.extender.app import make_app
-from loadaware.state import parse_state
+from loadaware.scorers import SCORERS
+from loadaware.state import NodeState, Usage, parse_state
 from loadaware.wiring import make_service
 
-PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"(?s)\n## (\S+)\n(.*?)(?=\n## |\Z)", PAGE))
 FILES = dict(re.findall(r"(?s)\n`([\w-]+\.yaml)`:\n\n```yaml\n(.*?)```", PAGE))
 EXECUTED = re.findall(r"(?s)```console\n\$ (loadaware .*?)\n(.*?)```", PAGE)
@@ -89,3 +92,29 @@ def test_the_wire_by_hand_answers_what_the_page_shows() -> None:
             return await client.post("/prioritize", content=body)
 
     assert asyncio.run(ask()).json() == json.loads(answer)
+
+
+def test_every_key_of_a_state_file_is_documented() -> None:
+    (section,) = re.findall(r"(?s)\n## The state file\n(.*?)\n## ", PAGE)
+    for field in msgspec.structs.fields(NodeState):
+        assert f"`nodes[].{field.encode_name}" in section
+    for field in msgspec.structs.fields(Usage):
+        assert f"`{field.encode_name}`" in section
+
+
+REQUIRED = {
+    "LabelNumber": ["label=price"],
+    "MetricRank": ["metric=temperature"],
+    "Peaks": ["nodePowerModel={'*': {k0: 100, k1: 2, k2: 0.01}}"],
+}
+
+
+@pytest.mark.parametrize("scorer", sorted(SCORERS))
+def test_the_example_state_has_something_for_every_scorer(scorer: str) -> None:
+    files = ["--state", str(ROOT / "examples" / "state.yaml"), "--pod", str(ROOT / "examples" / "pod.yaml")]
+    settings = [word for setting in REQUIRED.get(scorer, []) for word in ("--set", setting)]
+    result = CliRunner().invoke(cli, ["score", *files, "--scorer", scorer, *settings, "--output", "json"])
+    assert result.exit_code == 0, result.output
+    nodes = json.loads(result.stdout)["nodes"]
+    assert {node["name"] for node in nodes} == {"steady", "busy", "new"}
+    assert all(node["scorers"][scorer]["raw"] is not None for node in nodes)

@@ -77,13 +77,14 @@ def test_readings_are_fed_when_the_clock_shows_their_time_or_a_little_later(
     assert max(lags) <= 0.6 * 240.0
 
 
-def test_a_port_in_use_is_said_at_once_with_exit_code_1() -> None:
+def test_a_port_in_use_is_said_at_once_on_standard_error_with_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         console, out = plain()
         code = run_demo(replace(SETTINGS, port=taken.getsockname()[1]), Kept(), console)
-    assert code == 1
-    assert "cannot serve on 127.0.0.1" in out.getvalue()
-    assert "choose another port" in out.getvalue()
+    assert (code, out.getvalue()) == (1, "")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("loadaware: cannot serve on 127.0.0.1:")
+    assert line.endswith("; choose another port")
 
 
 class _Failing(StandIn):
