@@ -10,8 +10,8 @@ from collectors.manifests import Node, Pod
 from collectors.reading import Measurements, Reading
 from loadaware.core import Core
 from loadaware.rest import Rest
-from tests.loadaware.builders import make_pod
-from tests.loadaware.test_core import GIB, Clock, core_of
+from tests.loadaware.builders import GIB, Clock, make_pod
+from tests.loadaware.test_core import core_of
 
 NAMES = ("a", "b", "c")
 

@@ -8,8 +8,7 @@ from collectors.cluster import PodSeen
 from collectors.manifests import Pod
 from loadaware.scorers.entropic_risk import EntropicRisk
 from loadaware.snapshot import Nodes
-from tests.loadaware.builders import make_pod, snapshot_of
-from tests.loadaware.test_core import Clock
+from tests.loadaware.builders import Clock, make_pod, snapshot_of
 from tests.loadaware.test_expectations import running, warm_core
 
 CPU_ONLY = EntropicRisk(k={"cpu": 10.0})
