@@ -101,7 +101,7 @@ class HttpSession(requests.Session):
         return self.line(text) or "an empty answer"
 
     def line(self, text: str) -> str:
-        """The text as one bounded line, without any secret that this session knows."""
+        """The text as one bounded line, without any secret that it was given."""
         line = " ".join(self._credentials.redacted(text).split())
         return line if len(line) <= LONGEST_QUOTE else line[: LONGEST_QUOTE - 3] + "..."
 

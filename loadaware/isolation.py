@@ -21,9 +21,9 @@ from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
 from loadaware.errors import LoadAwareError
 from loadaware.filters.filter import Filter
+from loadaware.nodes import Nodes
 from loadaware.profile import Profile
 from loadaware.scorers.scorer import CountsInFlight, Scorer
-from loadaware.snapshot import Nodes
 from loadaware.window import Bools
 
 Plugin = Scorer | Filter

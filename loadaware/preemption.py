@@ -17,9 +17,10 @@ import numpy as np
 from collectors.reading import Floats
 from loadaware.filters.usage_threshold import UsageThreshold
 from loadaware.ladder import Rung
+from loadaware.nodes import Nodes
 from loadaware.profile import Profile
 from loadaware.question import Question
-from loadaware.snapshot import Nodes, Snapshot
+from loadaware.snapshot import Snapshot
 from loadaware.window import Bools, Statistics
 
 Freed = Mapping[str, Mapping[str, float] | None]

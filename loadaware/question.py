@@ -11,7 +11,8 @@ from collectors.manifests import Pod
 from collectors.reading import Floats
 from loadaware.in_flight import InFlight
 from loadaware.ladder import Rung, Staleness
-from loadaware.snapshot import Nodes, Snapshot
+from loadaware.nodes import Nodes
+from loadaware.snapshot import Snapshot
 from loadaware.window import Bools, Ints
 
 

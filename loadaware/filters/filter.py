@@ -10,7 +10,7 @@ from typing import ClassVar
 import msgspec
 
 from collectors.manifests import Pod
-from loadaware.snapshot import Nodes
+from loadaware.nodes import Nodes
 from loadaware.window import Bools
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from collectors.manifests import Pod
 from loadaware.filters.filter import Filter
-from loadaware.snapshot import Nodes
+from loadaware.nodes import Nodes
 from loadaware.window import Bools
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")

@@ -9,8 +9,8 @@ import numpy as np
 from collectors.manifests import Pod
 from collectors.reading import Floats
 from loadaware.filters.filter import Filter
+from loadaware.nodes import Nodes
 from loadaware.quantities import Quantity
-from loadaware.snapshot import Nodes
 from loadaware.window import Bools
 
 SIGNS = {"LessThan": "<", "GreaterThan": ">", "Equals": "="}

@@ -9,10 +9,10 @@ from msgspec import Meta, field
 from collectors.manifests import SYSTEM_CRITICAL_PRIORITY, Pod, Shape
 from collectors.reading import CPU, MEMORY, Floats
 from loadaware.filters.filter import Filter
+from loadaware.nodes import Nodes
 from loadaware.quantities import Duration
 from loadaware.scorers.estimated_load import EstimatedLoad
 from loadaware.scorers.scorer import percent
-from loadaware.snapshot import Nodes
 from loadaware.window import Bools
 
 Percent = Annotated[float, Meta(gt=0, le=100)]

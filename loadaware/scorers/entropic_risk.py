@@ -8,8 +8,8 @@ from msgspec import Meta, field
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import CPU, MEMORY, Floats
+from loadaware.nodes import Nodes
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes
 
 Positive = Annotated[float, Meta(gt=0)]
 

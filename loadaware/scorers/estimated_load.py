@@ -9,9 +9,9 @@ from msgspec import Meta, field
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import CPU, MEMORY, Floats
+from loadaware.nodes import Nodes
 from loadaware.quantities import Duration, Quantity
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes
 
 Factor = Annotated[float, Meta(gt=0, le=100)]
 Weight = Annotated[float, Meta(ge=0)]

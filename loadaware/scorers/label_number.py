@@ -4,9 +4,9 @@ from typing import ClassVar, Literal
 
 from collectors.manifests import Pod
 from collectors.reading import Floats
+from loadaware.nodes import Nodes
 from loadaware.scorers.normalize import stretched
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes
 
 
 class LabelNumber(Scorer, frozen=True, kw_only=True):

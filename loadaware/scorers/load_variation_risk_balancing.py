@@ -9,8 +9,8 @@ from msgspec import Meta
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import CPU, MEMORY, Floats
+from loadaware.nodes import Nodes
 from loadaware.scorers.scorer import Scorer, percent, round_half_away
-from loadaware.snapshot import Nodes
 
 
 class LoadVariationRiskBalancing(Scorer, frozen=True, kw_only=True):

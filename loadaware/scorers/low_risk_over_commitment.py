@@ -8,9 +8,9 @@ from msgspec import Meta, field
 
 from collectors.manifests import Pod
 from collectors.reading import CPU, MEMORY, Floats
+from loadaware.nodes import Nodes
 from loadaware.scorers.beta import beta_cdf
 from loadaware.scorers.scorer import Scorer, percent, round_half_away
-from loadaware.snapshot import Nodes
 
 MOST_VARIANCE = 0.99
 """Of mu (1 - mu), the largest variance a share of the node can have."""

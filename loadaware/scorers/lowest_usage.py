@@ -8,9 +8,9 @@ from msgspec import Meta, field
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import CPU, Floats
+from loadaware.nodes import Nodes
 from loadaware.scorers.normalize import stretched
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes
 
 Weight = Annotated[float, Meta(gt=0)]
 

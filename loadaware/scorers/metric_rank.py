@@ -6,9 +6,9 @@ import numpy as np
 
 from collectors.manifests import Pod
 from collectors.reading import Floats
+from loadaware.nodes import Nodes
 from loadaware.scorers.normalize import ranks
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes
 
 
 class MetricRank(Scorer, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from msgspec import Meta
 
 from collectors.manifests import Pod
 from collectors.reading import CPU, MEMORY, Floats
+from loadaware.nodes import Nodes
 from loadaware.quantities import Duration
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes
 
 
 class Term(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,9 +9,10 @@ from msgspec import Meta
 
 from collectors.manifests import Pod
 from collectors.reading import Floats
+from loadaware.nodes import Nodes
 from loadaware.scorers.normalize import stretched
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes, Snapshot
+from loadaware.snapshot import Snapshot
 from loadaware.window import Ints
 
 ZONE = "topology.kubernetes.io/zone"

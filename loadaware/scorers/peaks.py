@@ -8,9 +8,9 @@ import numpy as np
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import CPU, Floats
+from loadaware.nodes import Nodes
 from loadaware.scorers.normalize import stretched
 from loadaware.scorers.scorer import Scorer, millis, percent
-from loadaware.snapshot import Nodes
 
 EVERY_OTHER_NODE = "*"
 

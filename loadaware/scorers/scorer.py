@@ -17,7 +17,7 @@ import numpy as np
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
-from loadaware.snapshot import Nodes
+from loadaware.nodes import Nodes
 
 
 class Scorer(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):

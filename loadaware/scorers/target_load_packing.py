@@ -8,9 +8,9 @@ from msgspec import Meta, field
 
 from collectors.manifests import Container, Pod, Shape
 from collectors.reading import CPU, Floats
+from loadaware.nodes import Nodes
 from loadaware.quantities import Quantity
 from loadaware.scorers.scorer import Scorer, millis, percent, round_half_away
-from loadaware.snapshot import Nodes
 
 
 class TargetLoadPacking(Scorer, frozen=True, kw_only=True):

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from collectors.manifests import Pod, shape_of
 from collectors.reading import CPU, MEMORY, Floats
-from loadaware.snapshot import Nodes, Snapshot
+from loadaware.nodes import Nodes
+from loadaware.snapshot import Snapshot
 from loadaware.window import Statistics
 
 RESOURCES = (CPU, MEMORY)

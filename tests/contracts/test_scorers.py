@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.reading import Floats
+from loadaware.nodes import Nodes
 from loadaware.plugins import make_scorer
 from loadaware.scorers import SCORERS
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes
 from tests.contracts.clusters import ONE_NODE, PODS, UNITS, Cluster, Declared, clusters
 
 VARIANTS: Mapping[str, tuple[Mapping[str, Any], ...]] = {

@@ -9,9 +9,10 @@ from collectors.manifests import Node, Owner, Pod, Shape, shape_of
 from collectors.reading import CPU, MEMORY, Base, Measurements, Reading
 from loadaware.adviser import AdviserSettings
 from loadaware.filters.filter import Filter
+from loadaware.nodes import Nodes
 from loadaware.profile import NamedFilter, Profile, WeightedScorer
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes, Snapshot
+from loadaware.snapshot import Snapshot
 from loadaware.state import parse_state
 
 GIB = 2.0**30

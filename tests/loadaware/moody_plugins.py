@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 from collectors.manifests import Pod
 from collectors.reading import CPU, Floats
 from loadaware.filters.filter import Filter
+from loadaware.nodes import Nodes
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes
 from loadaware.window import Bools
 
 

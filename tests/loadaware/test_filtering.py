@@ -15,9 +15,10 @@ from loadaware.filters.labels import LabelPresent
 from loadaware.filters.usage_threshold import UsageThreshold
 from loadaware.in_flight import InFlight
 from loadaware.ladder import Staleness
+from loadaware.nodes import Nodes
 from loadaware.profile import NamedFilter, Profile
 from loadaware.question import Question
-from loadaware.snapshot import Nodes, Snapshot
+from loadaware.snapshot import Snapshot
 from loadaware.window import Bools
 from tests.loadaware.builders import make_pod, snapshot_of
 

@@ -9,12 +9,12 @@ from loadaware import plugins
 from loadaware.errors import ConfigError
 from loadaware.filters import FILTERS
 from loadaware.filters.usage_threshold import UsageThreshold
+from loadaware.nodes import Nodes
 from loadaware.plugins import make_filter, make_scorer
 from loadaware.quantities import Quantity
 from loadaware.scorers import SCORERS
 from loadaware.scorers.scorer import Scorer
 from loadaware.scorers.target_load_packing import TargetLoadPacking
-from loadaware.snapshot import Nodes
 
 
 class Theirs(Scorer, frozen=True, kw_only=True):

@@ -16,13 +16,14 @@ from loadaware.filters.filter import Filter
 from loadaware.filters.usage_threshold import UsageThreshold
 from loadaware.in_flight import InFlight
 from loadaware.ladder import Staleness
+from loadaware.nodes import Nodes
 from loadaware.profile import NamedFilter, Profile, WeightedScorer
 from loadaware.question import Question
 from loadaware.ranking import NEUTRAL, Ranking, indifferent, rank, to_priorities
 from loadaware.scorers.load_variation_risk_balancing import LoadVariationRiskBalancing
 from loadaware.scorers.normalize import stretched
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes, Snapshot
+from loadaware.snapshot import Snapshot
 from loadaware.window import Bools
 from tests.loadaware.builders import make_pod, snapshot_of
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from loadaware.errors import ConfigError
-from loadaware.snapshot import Nodes, Snapshot
+from loadaware.nodes import Nodes
+from loadaware.snapshot import Snapshot
 from loadaware.state import load_pod, load_state, parse_pod, parse_state
 from tests.loadaware.builders import GIB
 

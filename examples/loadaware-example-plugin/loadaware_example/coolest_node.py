@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 from collectors.manifests import Pod
 from collectors.reading import Floats
+from loadaware.nodes import Nodes
 from loadaware.scorers.scorer import Scorer
-from loadaware.snapshot import Nodes
 from msgspec import Meta
 
 Degrees = Annotated[float, Meta(ge=-50, le=150)]

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 from collectors.manifests import Pod
 from loadaware.filters.filter import Filter
-from loadaware.snapshot import Nodes
+from loadaware.nodes import Nodes
 from loadaware.window import Bools
 
 

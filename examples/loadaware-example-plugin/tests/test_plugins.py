@@ -5,8 +5,8 @@ import math
 import pytest
 from collectors.manifests import Pod
 from loadaware.errors import ConfigError
+from loadaware.nodes import Nodes
 from loadaware.plugins import make_filter, make_scorer
-from loadaware.snapshot import Nodes
 from loadaware.state import parse_state
 
 from loadaware_example import CoolestNode, NotUnderMaintenance

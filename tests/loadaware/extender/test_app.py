@@ -11,10 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
 from loadaware.filters.filter import Filter
+from loadaware.nodes import Nodes
 from loadaware.scorers.scorer import Scorer
 from loadaware.scorers.target_load_packing import TargetLoadPacking
 from loadaware.service import Service
-from loadaware.snapshot import Nodes, Snapshot
+from loadaware.snapshot import Snapshot
 from loadaware.window import Bools
 from tests.loadaware.builders import Clock, make_profile, make_settings
 from tests.loadaware.running_server import (

@@ -6,8 +6,8 @@ import pytest
 from loadaware.errors import ConfigError
 from loadaware.filters.filter import Filter
 from loadaware.filters.labels import LabelEquals, LabelExpression, LabelPresent, Requirement
+from loadaware.nodes import Nodes
 from loadaware.plugins import make_filter
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import make_pod, nodes_of
 
 POD = make_pod("web")

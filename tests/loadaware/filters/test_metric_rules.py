@@ -10,11 +10,11 @@ from loadaware.core import Core
 from loadaware.errors import ConfigError
 from loadaware.filters.metric_rules import MetricRules, Policy, Rule
 from loadaware.ladder import Staleness
+from loadaware.nodes import Nodes
 from loadaware.observer import ObserverSettings
 from loadaware.plugins import make_filter
 from loadaware.quantities import Quantity
 from loadaware.scorers.lowest_usage import LowestUsage
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import (
     GIB,
     Clock,

@@ -11,10 +11,10 @@ from collectors.reading import Measurements
 from loadaware.core import Core
 from loadaware.errors import ConfigError
 from loadaware.filters.usage_threshold import UsageThreshold
+from loadaware.nodes import Nodes
 from loadaware.plugins import make_filter
 from loadaware.quantities import Duration
 from loadaware.scorers.lowest_usage import LowestUsage
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import (
     GIB,
     Clock,

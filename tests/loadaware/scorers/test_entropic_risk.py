@@ -6,8 +6,8 @@ import pytest
 
 from collectors.cluster import PodSeen
 from collectors.manifests import Pod
+from loadaware.nodes import Nodes
 from loadaware.scorers.entropic_risk import EntropicRisk
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import Clock, make_pod, snapshot_of
 from tests.loadaware.test_expectations import running, warm_core
 

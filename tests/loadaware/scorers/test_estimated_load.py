@@ -12,11 +12,11 @@ from collectors.manifests import Shape, shape_of
 from collectors.reading import Measurements
 from loadaware.core import Core
 from loadaware.errors import ConfigError
+from loadaware.nodes import Nodes
 from loadaware.observer import ObserverSettings
 from loadaware.plugins import make_scorer
 from loadaware.quantities import Duration, Quantity
 from loadaware.scorers.estimated_load import EstimatedLoad
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import (
     GIB,
     Clock,

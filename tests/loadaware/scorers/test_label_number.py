@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from loadaware.errors import ConfigError
+from loadaware.nodes import Nodes
 from loadaware.plugins import make_scorer
 from loadaware.scorers.label_number import LabelNumber
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import make_pod, nodes_of
 
 POD = make_pod("web")

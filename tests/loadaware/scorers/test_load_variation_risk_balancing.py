@@ -4,8 +4,8 @@ import pytest
 from collectors.manifests import Pod, Shape, pod_from_object, shape_of
 from loadaware.changes import PodBound
 from loadaware.in_flight import InFlight
+from loadaware.nodes import Nodes
 from loadaware.scorers.load_variation_risk_balancing import LoadVariationRiskBalancing
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import GIB, make_pod, make_shape, nodes_of, snapshot_of
 
 BALANCING = LoadVariationRiskBalancing()

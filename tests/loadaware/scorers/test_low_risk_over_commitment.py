@@ -7,9 +7,9 @@ import pytest
 from collectors.manifests import Pod, Shape, pod_from_object
 from loadaware.changes import PodBound
 from loadaware.in_flight import InFlight
+from loadaware.nodes import Nodes
 from loadaware.plugins import make_scorer
 from loadaware.scorers.low_risk_over_commitment import LowRiskOverCommitment
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import make_pod, make_shape, nodes_of, snapshot_of
 
 RISK = LowRiskOverCommitment()

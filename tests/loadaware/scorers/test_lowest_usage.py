@@ -7,9 +7,9 @@ import pytest
 
 from loadaware.errors import ConfigError
 from loadaware.in_flight import InFlight
+from loadaware.nodes import Nodes
 from loadaware.plugins import make_scorer
 from loadaware.scorers.lowest_usage import LowestUsage
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import GIB, cpu_mean, make_pod, make_shape, nodes_of, snapshot_of
 
 LOWEST = LowestUsage()

@@ -7,10 +7,10 @@ import pytest
 from collectors.cluster import NodeSeen, PodSeen
 from loadaware.core import Core
 from loadaware.errors import ConfigError
+from loadaware.nodes import Nodes
 from loadaware.plugins import make_scorer
 from loadaware.quantities import Duration
 from loadaware.scorers.multi_window_load import HotCount, MultiWindowLoad, Term
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import (
     GIB,
     Clock,

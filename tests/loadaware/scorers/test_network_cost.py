@@ -8,9 +8,10 @@ import pytest
 
 from collectors.manifests import Pod
 from loadaware.errors import ConfigError
+from loadaware.nodes import Nodes
 from loadaware.plugins import make_scorer
 from loadaware.scorers.network_cost import REGION, ZONE, Link, NetworkCost
-from loadaware.snapshot import Applications, Nodes, Snapshot
+from loadaware.snapshot import Applications, Snapshot
 from tests.loadaware.builders import make_pod, snapshot_of
 
 PLACES = {

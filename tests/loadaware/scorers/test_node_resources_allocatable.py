@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from loadaware.errors import ConfigError
+from loadaware.nodes import Nodes
 from loadaware.plugins import make_scorer
 from loadaware.scorers.node_resources_allocatable import NodeResourcesAllocatable
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import make_pod, nodes_of
 
 POD = make_pod("web", cpu=1.0)

@@ -7,9 +7,9 @@ import pytest
 from collectors.manifests import Container, Pod, Shape, shape_of
 from loadaware.errors import ConfigError
 from loadaware.in_flight import InFlight
+from loadaware.nodes import Nodes
 from loadaware.plugins import make_scorer
 from loadaware.scorers.peaks import Peaks, PowerModel
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import cpu_mean, make_pod, make_shape, nodes_of, snapshot_of
 
 MODEL = PowerModel(k0=471.7412504314313, k1=-91.50493019588365, k2=-0.07186049052516227)

@@ -5,8 +5,8 @@ import pytest
 
 from collectors.cluster import NodeSeen, PodGone, PodSeen
 from loadaware.core import Core
+from loadaware.nodes import Nodes
 from loadaware.scorers.pod_state import PodState
-from loadaware.snapshot import Nodes
 from tests.loadaware.builders import Clock, make_node, make_pod, make_profile, make_settings, nodes_of, snapshot_of
 
 STATE = PodState()

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from collectors.manifests import Container, Pod, Shape, shape_of
 from loadaware.in_flight import InFlight
+from loadaware.nodes import Nodes
 from loadaware.quantities import Quantity
 from loadaware.scorers.target_load_packing import TargetLoadPacking
-from loadaware.snapshot import Nodes, Snapshot
+from loadaware.snapshot import Snapshot
 from tests.loadaware.builders import make_pod, nodes_of, snapshot_of
 
 PACKING = TargetLoadPacking()
