@@ -9,8 +9,8 @@ PACKAGE = Path(__file__).parents[2] / "loadaware"
 CORE = [
     *(PACKAGE / f"{name}.py" for name in (
         "adviser", "breaker", "changes", "core", "demand", "expectations", "expected", "filtering", "in_flight",
-        "ladder", "learning", "nodes", "observer", "pod_sums", "pods", "preemption", "profile", "quarantine", "question",
-        "ranking", "rest", "roster", "snapshot", "window", "workload",
+        "ladder", "learning", "nodes", "observer", "pod_sums", "pods", "preemption", "profile", "quarantine",
+        "question", "ranking", "rest", "roster", "snapshot", "window", "workload",
     )),
     *(PACKAGE / "filters").glob("*.py"),
     *(PACKAGE / "scorers").glob("*.py"),
