@@ -12,7 +12,7 @@ run: setup ## start the demo on 127.0.0.1:8090 (PORT=... to change)
 	@$(BIN)/loadaware demo --port $(PORT)
 test: .venv/test.done ## run every test that needs Python alone
 	@$(BIN)/python -m pytest -n 2 -m "$(FAST)" --cov --cov-report=term:skip-covered tests
-test-slow: .venv/test.done ## run the slow tests: wheel in an empty environment, example plugin
+test-slow: .venv/test.done ## run the slow tests: wheel in an empty environment, example plugin, placement gate
 	@$(BIN)/python -m pytest -m slow tests
 integration: .venv/test.done ## run the tests that need a real Prometheus (built from source once)
 	@$(BIN)/python -m pytest -m integration tests/integration
