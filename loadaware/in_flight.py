@@ -273,9 +273,16 @@ class _Prices:
     def _price(self, shape: Shape) -> Floats:
         price = self._known.get(shape)
         if price is None:
-            price = np.zeros(len(self._columns))
+            price = self._known[shape] = self._asked(shape)
+        return price
+
+    def _asked(self, shape: Shape) -> Floats:
+        """What the scorer expects; nothing if it raises or answers nonsense: others' code must not take us down."""
+        price = np.zeros(len(self._columns))
+        try:
             for resource, amount in self.scorer.demand(shape).items():
                 if resource in self._columns:
                     price[self._columns[resource]] = amount
-            self._known[shape] = price
-        return price
+        except Exception:  # noqa: BLE001 - see above
+            return np.zeros(len(self._columns))
+        return np.where(np.isfinite(price), np.maximum(price, 0.0), 0.0)

@@ -18,12 +18,13 @@ from typing import TypeVar
 import numpy as np
 
 from collectors.cluster import NodeSeen, PodSeen
-from collectors.manifests import Node, Pod, Shape, shape_of
+from collectors.manifests import Node, Owner, Pod, Shape, shape_of
 from collectors.reading import Measurements, Reading
 from loadaware.adviser import Adviser, AdviserSettings
 from loadaware.filters.usage_threshold import UsageThreshold
 from loadaware.observer import Observer, ObserverSettings
 from loadaware.profile import NamedFilter, Profile, WeightedScorer
+from loadaware.scorers.entropic_risk import EntropicRisk
 from loadaware.scorers.load_variation_risk_balancing import LoadVariationRiskBalancing
 from loadaware.scorers.target_load_packing import TargetLoadPacking
 
@@ -53,10 +54,20 @@ def observe(nodes: int, pods: int) -> Observer:
     capacity = (("cpu", 64.0), ("memory", 256 * GIB))
     once(f"tell {nodes} nodes", lambda: [observer.tell(seen(name, capacity), NOW) for name in names])
     told = [
-        PodSeen(Pod(namespace="shop", name=f"pod-{n}", uid=f"uid-{n}", node=names[n % nodes], shape=shapes[n % SHAPES],
-                    bound_at=NOW - 60.0 * (n % 1000)))
+        PodSeen(
+            Pod(
+                namespace="shop",
+                name=f"pod-{n}",
+                uid=f"uid-{n}",
+                owner=Owner("StatefulSet", f"app-{n % 5000}"),
+                node=names[n % nodes],
+                phase="Running",
+                shape=shapes[n % SHAPES],
+                bound_at=NOW - 60.0 * (n % 1000),
+            )
+        )
         for n in range(pods)
-    ]  # fmt: skip
+    ]
     once(f"tell {pods} pods", lambda: [observer.tell(event, NOW) for event in told])
     dice = np.random.default_rng(2)
     keys = tuple(f"shop/pod-{n}" for n in range(pods))
@@ -76,6 +87,7 @@ def advise(observer: Observer, dice: np.random.Generator, nodes: int) -> None:
     scorers = (
         WeightedScorer("LoadVariationRiskBalancing", LoadVariationRiskBalancing()),
         WeightedScorer("TargetLoadPacking", TargetLoadPacking()),
+        WeightedScorer("EntropicRisk", EntropicRisk()),
     )
     profile = Profile("default-scheduler", scorers, (NamedFilter("UsageThreshold", UsageThreshold()),))
     adviser = Adviser(AdviserSettings({profile.name: profile}, profile.name), lambda: NOW)

@@ -1,4 +1,5 @@
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -445,3 +446,25 @@ def test_the_arrays_of_the_snapshot_are_not_written_to() -> None:
     ledger = ledger_of(snapshot)
     ledger.bound(PodBound("x", "a", ONE, NOW + 1.0))
     assert snapshot.requested.tolist() == np.zeros((2, 2)).tolist()
+
+
+class Broken(Scorer, frozen=True, kw_only=True):
+    """Another's scorer whose price raises, or is nonsense."""
+
+    price: float | None = None
+
+    def demand(self, shape: Shape) -> Mapping[str, float]:
+        if self.price is None:
+            raise KeyError("price")
+        return {"cpu": self.price}
+
+
+@pytest.mark.parametrize("price", [None, math.nan, math.inf, -3.0])
+def test_a_scorer_whose_demand_raises_or_is_nonsense_counts_nothing_and_harms_nobody(price: float | None) -> None:
+    broken = Broken(price=price)
+    ledger = InFlight([broken])
+    ledger.restart(snapshot_of({"a": {}}))
+    ledger.book("x", ONE, ["a"], [1.0], NOW)
+    usage = ledger.usage_for(broken)
+    assert usage is not None
+    assert not usage.any()
