@@ -13,6 +13,9 @@ from collectors.reading import Floats
 from loadaware.expected import RHO
 from loadaware.snapshot import Snapshot
 
+MOST_TOUCHED = 1024
+"""Workloads asked about or changed since the snapshot; beyond that the first ones fall back to what it says."""
+
 
 class Usage(NamedTuple):
     """Expected usage of a pod: mean and deviation (resource,)."""
@@ -62,6 +65,8 @@ class Expectations:
         if shared is None:
             expected = self._snapshot.expected
             shared = np.zeros(self.mean.shape) if expected is None else expected.shared(workload)
+            if len(self._shared) >= MOST_TOUCHED:
+                del self._shared[next(iter(self._shared))]
             self._shared[workload] = shared
         return shared
 

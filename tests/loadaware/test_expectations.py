@@ -9,6 +9,7 @@ from collectors.cluster import NodeSeen, PodGone, PodSeen
 from collectors.manifests import Node, Pod
 from collectors.reading import Measurements, Reading
 from loadaware.core import Core
+from loadaware.expectations import MOST_TOUCHED
 from loadaware.rest import Rest
 from tests.loadaware.builders import GIB, Clock, make_pod
 from tests.loadaware.test_core import core_of
@@ -135,3 +136,11 @@ def test_a_new_node_is_known_without_history() -> None:
     core = warm_core(clock)
     core.tell(NodeSeen(Node(name="d", capacity=(("cpu", 8.0), ("memory", 32 * GIB)), allocatable=(("cpu", 8.0),))))
     assert len(core.rank(make_pod("x", cpu=1.0), [*NAMES, "d"]).priorities) == 4
+
+
+def test_what_is_kept_between_two_snapshots_is_bounded() -> None:
+    core = warm_core(Clock())
+    live = core.adviser.in_flight.expectations
+    for number in range(MOST_TOUCHED + 50):
+        live.shared(f"default/Deployment/app-{number}")
+    assert len(live._shared) == MOST_TOUCHED
