@@ -1,6 +1,6 @@
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from collectors.manifests import Pod, Shape
+from collectors.manifests import Pod
 from collectors.reading import Floats
 from loadaware.filters.filter import Filter
+from loadaware.in_flight import InFlight
 from loadaware.nodes import Nodes
+from loadaware.scorers.lowest_usage import LowestUsage
 from loadaware.scorers.scorer import Scorer
-from loadaware.scorers.target_load_packing import TargetLoadPacking
 from loadaware.service import Service
 from loadaware.snapshot import Snapshot
 from loadaware.window import Bools
@@ -271,14 +272,18 @@ class BrokenFilter(Filter, frozen=True, kw_only=True):
         raise KeyError("secret detail")
 
 
-class BrokenPrice(TargetLoadPacking, frozen=True, kw_only=True):
-    """Fails where nobody expects it: when the answered pod is booked."""
+class BrokenLedger(InFlight):
+    """Fails where nobody expects it: outside every plugin."""
 
-    def demand(self, shape: Shape) -> Mapping[str, float]:
+    def book(self, *arguments: object, **more: object) -> None:
         raise ZeroDivisionError("secret detail")
 
-    def score(self, nodes: Nodes, pod: Pod) -> Floats:
-        return np.arange(float(len(nodes)))
+
+def failing_service() -> Service:
+    service = service_of(LowestUsage())
+    service.adviser.in_flight = BrokenLedger([])
+    service.adviser.in_flight.restart(service.adviser.snapshot)
+    return service
 
 
 def service_of(scorer: Scorer, *filters: Filter) -> Service:
@@ -340,7 +345,7 @@ def test_a_plugin_that_is_switched_off_shows_in_readiness_and_metrics() -> None:
 def test_whatever_else_fails_makes_all_nodes_equal_and_is_counted_and_logged(
     body: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    service = service_of(BrokenPrice())
+    service = failing_service()
     with AppClient(service) as client:
         answer = client.post("/prioritize", body)
     assert scores(answer) == dict.fromkeys(ALL, 0)
@@ -352,7 +357,7 @@ def test_whatever_else_fails_makes_all_nodes_equal_and_is_counted_and_logged(
 
 @pytest.mark.parametrize("body", [arguments("idle"), whole("idle")], ids=["names", "whole"])
 def test_whatever_else_fails_in_a_filter_passes_every_node_and_is_counted(body: bytes) -> None:
-    service = service_of(BrokenPrice())
+    service = failing_service()
     with AppClient(service) as client:
         assert passing(client.post("/filter", body)) == ["idle"]
     assert errors(service, "filter", "internal") == 1
