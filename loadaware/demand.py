@@ -6,8 +6,8 @@ At every reading, with x = usage / request of pod i of workload w:
     workload  W0, W1, W2 <- decay * (W0, W1, W2) + sums over its pods         half-life 6 h, kept when its pods are gone
     cluster   G0, G1, G2 <- the same, weighted by request
     r_g = G1/G0                     v_g = G2/G0 - r_g^2
-    r_w = (W1 + a r_g)/(W0 + a)     v_w = (W2 + a (v_g + r_g^2))/(W0 + a) - r_w^2          a = 2 samples
-    r_i = (s1 + b r_w)/(s0 + b)     v_i = (s2 + b (v_w + r_w^2))/(s0 + b) - r_i^2          b = 2 samples
+    r_w = (W1 + a r_g)/(W0 + a)     v_w = (W2 + a (v_g + r_g^2))/(W0 + a) - r_w^2          a = 10 samples
+    r_i = (s1 + b r_w)/(s0 + b)     v_i = (s2 + b (v_w + r_w^2))/(s0 + b) - r_i^2          b = 10 samples
     expected usage of a pod: mean r_i * request, deviation sqrt(v_i) * request
 
 Decay goes by elapsed time, not by call; a timestamp that does not advance adds nothing. A pod that requests nothing is
@@ -40,8 +40,8 @@ class DemandSettings:
 
     pod_half_life_seconds: float = 3600.0
     workload_half_life_seconds: float = 6 * 3600.0
-    workload_prior_samples: float = 2.0
-    pod_prior_samples: float = 2.0
+    workload_prior_samples: float = 10.0
+    pod_prior_samples: float = 10.0
     most_workloads: int = 50_000
 
 

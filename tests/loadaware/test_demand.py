@@ -38,10 +38,10 @@ def test_before_anything_is_measured_a_pod_is_taken_to_use_what_it_requests() ->
 def test_a_pod_is_shrunk_towards_its_workload_and_the_workload_towards_the_cluster() -> None:
     demand = demand_of("busy", "idle")
     learn(demand, {0: 2.0, 1: 0.0}, 100.0)
-    # cluster: (2 + 0) / 2 = 1;  busy: (2 + 2 * 1) / 3;  its pod: (2 + 2 * 4/3) / 3
+    # cluster: (2 + 0) / 2 = 1;  busy: (2 + 10 * 1) / 11;  its pod: (2 + 10 * 12/11) / 11
     assert demand.cluster_ratios().mean[0] == pytest.approx(1.0)
-    assert demand.workload_ratios().mean[:, 0] == pytest.approx([4 / 3, 2 / 3])
-    assert cpu_of(demand, 0)[0] == pytest.approx((2 + 2 * 4 / 3) / 3)
+    assert demand.workload_ratios().mean[:, 0] == pytest.approx([12 / 11, 10 / 11])
+    assert cpu_of(demand, 0)[0] == pytest.approx((2 + 10 * 12 / 11) / 11)
 
 
 def test_much_evidence_outweighs_the_prior() -> None:
