@@ -166,6 +166,7 @@ class Refresh:
             self._status,
             readings=self._status.readings + 1,
             consecutive_failures=0,
+            last_error="",
             last_success=started,
             notes=reading.notes[:20],
         )

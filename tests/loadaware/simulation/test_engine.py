@@ -21,6 +21,7 @@ from loadaware.simulation.scenario import Scenario
 from loadaware.simulation.settings import ScenarioSettings
 
 HOURS, WARM_UP_HOURS = 8, 4
+SEEDS = (1, 2, 3, 4, 5, 6)
 SETTINGS = EngineSettings(warm_up_seconds=WARM_UP_HOURS * 3600.0)
 
 
@@ -69,19 +70,21 @@ def test_a_scorer_without_an_opinion_gains_nothing() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_learned_demand_places_better_than_the_default_scores_and_the_best_peer() -> None:
-    """The gate: a change that spoils placements shows here. Means over three scenarios, % of node-time over 80 %.
+    """The gate: a change that spoils placements shows here. Means over six scenarios, % of node-time over 80 %.
 
-    Twenty nodes and eight hours are a hard setting: little room to choose, little time to learn. Measured when this was
-    written: default 11.3, TargetLoadPacking 10.7, EntropicRisk 7.6.
+    A guard, not a claim: the bounds were set from what was measured, and twenty nodes and eight hours are a hard and
+    noisy setting. When this was written: default 11.0, TargetLoadPacking 11.1, EntropicRisk 8.6, which was better than
+    the default in four of the six scenarios; unserved .70, .66, .38.
     """
     hot = {
-        name: float(np.mean([report(name, seed).hot80 for seed in (1, 2, 3)]))
+        name: float(np.mean([report(name, seed).hot80 for seed in SEEDS]))
         for name in ("default", "TargetLoadPacking", "EntropicRisk")
     }
     assert hot["EntropicRisk"] < 0.8 * hot["default"], hot
     assert hot["EntropicRisk"] < 0.9 * hot["TargetLoadPacking"], hot
-    unserved = {name: np.mean([report(name, seed).unserved for seed in (1, 2, 3)]) for name in hot}
+    unserved = {name: np.mean([report(name, seed).unserved for seed in SEEDS]) for name in hot}
     assert unserved["EntropicRisk"] < unserved["default"], unserved
 
 
