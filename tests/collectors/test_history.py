@@ -217,7 +217,8 @@ def test_any_reading_comes_back_from_disk_whatever_the_others_measured(told_read
 
 words = st.text(max_size=8)
 texts = st.dictionaries(words, words, max_size=3)
-amounts = st.lists(st.tuples(words, st.floats(allow_nan=False)), max_size=3).map(tuple)
+# None below zero: a shape adds amounts up, and endless ones of both signs make NaN, which is not even equal to itself.
+amounts = st.lists(st.tuples(words, st.floats(min_value=0.0)), max_size=3).map(tuple)
 declared = st.lists(st.tuples(amounts, amounts), max_size=2).map(tuple)
 moments = st.none() | st.floats(allow_nan=False)
 pods = st.builds(
