@@ -150,7 +150,8 @@ class Catalogue:
     def _factor(self, team: Team, family: Family, image: str, cores: float) -> float:
         known = family.use + self._team_use[team.name] + self._image_use[family.name, image]
         size = -0.15 * np.log(cores / 0.4)
-        return float(np.exp(known + size + self._random.normal(0.0, self._settings.own_deviation)))
+        known = self._settings.named * (known + size)
+        return float(np.exp(known + self._random.normal(0.0, self._settings.own_deviation)))
 
     def _request_cores(self) -> float:
         settings = self._settings

@@ -18,8 +18,9 @@ from collectors.cluster import NamespaceSeen, NodeGone, NodeSeen, PodGone, PodSe
 from collectors.manifests import Pod
 from collectors.reading import Floats
 from loadaware.simulation.accounting import Ledger, Report
+from loadaware.simulation.futures import Futures
 from loadaware.simulation.machines import Outages
-from loadaware.simulation.metering import Metering, Names, Sample, Timing
+from loadaware.simulation.metering import Blind, Metering, Names, Sample, Timing
 from loadaware.simulation.noise import Ints
 from loadaware.simulation.placements import NOWHERE, Placements
 from loadaware.simulation.scenario import Scenario
@@ -41,8 +42,20 @@ class Progress:
 class SimulatedCluster:
     """One policy's copy of a scenario. Pods and nodes are called by their numbers in the scenario."""
 
-    def __init__(self, scenario: Scenario, timing: Timing | None = None, *, publish: bool = True) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        timing: Timing | None = None,
+        *,
+        publish: bool = True,
+        blind: Blind | None = None,
+        futures: Futures | None = None,
+    ) -> None:
+        """Without `publish` nothing is measured. `futures`, if they are known already, save working out usage."""
         self.scenario = scenario
+        self._futures = futures
+        self._blind = blind or Blind()
+        self._seen = self._blind.seen(len(scenario.machines))
         self.timing = timing or Timing()
         self.now = scenario.settings.start
         self.placements = Placements(scenario)
@@ -195,27 +208,36 @@ class SimulatedCluster:
         for pod in working[self._begins[working] > self.now - self.timing.step_seconds].tolist():
             self._change(pod, phase="Running")
         nodes = self.placements.node_of[working]
-        wanted = self.scenario.usage(working, self.now)
+        wanted = self._usage(working)
         self.demand = machines.overhead_cores + np.bincount(nodes, wanted, len(machines))
         self._ledger.record(self.now, self.timing.step_seconds, self.demand[present], machines.cores[present])
         if self._metering is not None:
-            self._metering.add(self._sample(working, nodes, wanted))
+            if self._metering.awaits(self._next_step):
+                self._metering.add(self._sample(working, nodes, wanted))
             for reading in self._metering.publish(self.now):
                 self._watch.tell(reading.time, [reading])
 
+    def _usage(self, working: Ints) -> Floats:
+        if self._futures is None:
+            return self.scenario.usage(working, self.now)
+        step = round((self.now - self.scenario.settings.start) / self.timing.step_seconds)
+        return self._futures.at(working, step)
+
     def _sample(self, working: Ints, nodes: Ints, wanted: Floats) -> Sample:
         machines = self.scenario.machines
-        there = np.flatnonzero(self.placements.present)
+        there = np.flatnonzero(self.placements.present & self._seen)
         granted = np.minimum(1.0, machines.cores / self.demand)
         memory = self.scenario.memory(working, self.now)
         taken = machines.overhead_bytes + np.bincount(nodes, memory, len(machines))
         node_usage = np.column_stack([self.demand * granted, np.minimum(taken, machines.bytes)])
+        pod_usage = np.column_stack([wanted * granted[nodes], memory])
+        metered = self._seen[nodes]
         return Sample(
             time=self._next_step,
             nodes=self._node_names[there],
             node_usage=node_usage[there],
-            pods=self._keys[working],
-            pod_usage=np.column_stack([wanted * granted[nodes], memory]),
+            pods=None if self._blind.pods else self._keys[working[metered]],
+            pod_usage=pod_usage[metered],
         )
 
     # -- names and news ---------------------------------------------------------------------------------------------

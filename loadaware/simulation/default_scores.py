@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collectors.reading import Floats
 from loadaware.simulation.noise import Ints
 from loadaware.simulation.placements import Placements
 
@@ -84,7 +85,7 @@ class DefaultScores:
         return balance(after, allocatable)
 
 
-def best(totals: Ints, random: np.random.Generator) -> int:
+def best(totals: Ints | Floats, random: np.random.Generator) -> int:
     """The position of the highest; of several, one at random, as kube-scheduler picks."""
     highest = np.flatnonzero(totals == totals.max())
     return int(highest[0]) if len(highest) == 1 else int(random.choice(highest))

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from loadaware.demand import DemandSettings
 from loadaware.simulation.accounting import Report
 from loadaware.simulation.cluster import SimulatedCluster
 from loadaware.simulation.default_scores import best
-from loadaware.simulation.metering import Timing
-from loadaware.simulation.policies import Policy
+from loadaware.simulation.futures import Futures
+from loadaware.simulation.metering import Blind, Timing
+from loadaware.simulation.policies import Policy, Restart
 from loadaware.simulation.scenario import Scenario
 
 Progress = Callable[[float], None]
@@ -29,6 +31,12 @@ class EngineSettings:
     ask_seconds: float = 0.005
     """Between two pods of a burst."""
     timing: Timing = field(default_factory=Timing)
+    blind: Blind = field(default_factory=Blind)
+    """What is not measured."""
+    demand: DemandSettings = field(default_factory=DemandSettings)
+    """How the live core learns."""
+    restart: Restart | None = None
+    """When the live core starts anew."""
 
 
 class VirtualClock:
@@ -51,10 +59,11 @@ class Run:
         policy: Callable[[VirtualClock], Policy],
         settings: EngineSettings | None = None,
         seed: int = 0,
+        futures: Futures | None = None,
     ) -> None:
         self._settings = settings or EngineSettings()
         self._scenario = scenario
-        self._cluster = SimulatedCluster(scenario, self._settings.timing)
+        self._cluster = SimulatedCluster(scenario, self._settings.timing, blind=self._settings.blind, futures=futures)
         self._clock = VirtualClock(scenario.settings.start)
         self._policy = policy(self._clock)
         self._random = np.random.default_rng(seed)

@@ -6,11 +6,12 @@ arrivals as they were. How names relate to use is told in catalogue.py, how use 
 comes when in arrivals.py.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from collectors.reading import Floats
+from loadaware.errors import LoadAwareError
 from loadaware.simulation.arrivals import ArrivalProcess, Arrivals
 from loadaware.simulation.catalogue import Catalogue, Workload
 from loadaware.simulation.curves import GeneratedCurves
@@ -18,13 +19,14 @@ from loadaware.simulation.machines import draw_failures, draw_machines
 from loadaware.simulation.noise import Ints, draw_seeds
 from loadaware.simulation.scenario import Scenario
 from loadaware.simulation.settings import ScenarioSettings
+from loadaware.simulation.traces import RecordedCurves, Traces
 
 LOAD_SAMPLES = 200
 """Moments at which the demand is looked at to find the scale."""
 LARGEST_SCALE = 100.0
 
 
-class UnreachableLoadError(ValueError):
+class UnreachableLoadError(LoadAwareError, ValueError):
     """No scale meets the load: the pods' limits are below it."""
 
     def __init__(self, load: float, reached: float) -> None:
@@ -32,8 +34,13 @@ class UnreachableLoadError(ValueError):
         self.load, self.reached = load, reached
 
 
-def generate(settings: ScenarioSettings, random: np.random.Generator) -> Scenario:
-    """Draw a scenario. Raises UnreachableLoadError if no scale meets the load."""
+def generate(settings: ScenarioSettings, random: np.random.Generator, traces: Traces | None = None) -> Scenario:
+    """Draw a scenario. Raises UnreachableLoadError if no scale meets the load.
+
+    With recorded traces, workloads and pods follow machines of that day, and names tell nothing about usage.
+    """
+    if traces is not None:
+        settings = replace(settings, workloads=replace(settings.workloads, named=0.0))
     for_machines, for_workloads, for_arrivals, for_curves, for_failures = random.spawn(5)
     machines = draw_machines(settings.machines, for_machines)
     catalogue = Catalogue(settings.workloads, for_workloads)
@@ -45,7 +52,11 @@ def generate(settings: ScenarioSettings, random: np.random.Generator) -> Scenari
         workloads=tuple(process.workloads),
         arrivals=arrivals,
         failures=draw_failures(settings.failures, len(machines), settings.start, settings.end, for_failures),
-        curves=draw_curves(process.workloads, arrivals, for_curves),
+        curves=(
+            draw_curves(process.workloads, arrivals, for_curves)
+            if traces is None
+            else follow(traces, len(process.workloads) + len(arrivals), for_curves)
+        ),
         seeds=draw_seeds(for_curves, len(arrivals)),
     )
     return fit_load(scenario)
@@ -63,6 +74,11 @@ def draw_curves(workloads: list[Workload], arrivals: Arrivals, random: np.random
     )
     seeds = draw_seeds(random, len(arrivals))
     return shared.followed_by(shared.like(arrivals.workload, seeds, random.normal(0.0, 900.0, len(arrivals))))
+
+
+def follow(traces: Traces, curves: int, random: np.random.Generator) -> RecordedCurves:
+    """A machine for each workload, then one for each pod, any of them as likely as any other."""
+    return RecordedCurves(traces, random.integers(len(traces.levels), size=curves))
 
 
 def fit_load(scenario: Scenario) -> Scenario:

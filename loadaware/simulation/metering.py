@@ -15,6 +15,7 @@ from collectors.reading import CPU, MEMORY, Floats, Measurements, Reading
 
 SOURCE = "simulation"
 
+Bools = npt.NDArray[np.bool_]
 Names = npt.NDArray[np.object_]
 """Strings, as an array that can be picked from by number."""
 
@@ -35,6 +36,21 @@ class Timing:
     """How long a finished Job's pod is still there."""
 
 
+@dataclass(frozen=True)
+class Blind:
+    """What nobody measures."""
+
+    nodes: float = 0.0
+    """Share of the nodes that are never measured, nor the pods on them."""
+    pods: bool = False
+    """No pod is measured, only nodes."""
+
+    def seen(self, count: int) -> Bools:
+        """Which nodes are measured: the others lie evenly among them."""
+        numbers = np.arange(count + 1) * self.nodes
+        return np.asarray(np.diff(np.floor(numbers + 1e-9)) == 0)
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
     """What nodes and pods really used in one step. Usage is (name, resource), throttled."""
@@ -43,7 +59,8 @@ class Sample:
     """The end of the step."""
     nodes: Names
     node_usage: Floats
-    pods: Names
+    pods: Names | None
+    """None: pods are not measured."""
     pod_usage: Floats
 
 
@@ -54,6 +71,15 @@ class Metering:
         self._timing = timing
         self._next = start + timing.publish_seconds
         self._samples: deque[Sample] = deque()
+
+    def awaits(self, time: float) -> bool:
+        """Whether a sample that ends then will be published: the next one would come too late to take its place."""
+        timing = self._timing
+        due = self._next - timing.late_seconds
+        if time <= due:
+            return time + timing.step_seconds > due
+        later = (due - time) % timing.publish_seconds
+        return later < timing.step_seconds
 
     def add(self, sample: Sample) -> None:
         """A step was measured."""
@@ -79,7 +105,7 @@ class Metering:
             time=time,
             resources=(CPU, MEMORY),
             nodes=self._measurements(sample.nodes, sample.node_usage, sample.time),
-            pods=self._measurements(sample.pods, sample.pod_usage, sample.time),
+            pods=None if sample.pods is None else self._measurements(sample.pods, sample.pod_usage, sample.time),
         )
 
     def _measurements(self, names: Names, usage: Floats, time: float) -> Measurements:

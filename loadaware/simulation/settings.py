@@ -33,6 +33,8 @@ class WorkloadSettings:
     """Of the logarithm; gives a mean of 0.6 core."""
     request_least_cores: float = 0.1
     request_most_cores: float = 4.0
+    named: float = 1.0
+    """How much namespace, image and size of request tell of the usage factor: 1 as the catalogue says, 0 nothing."""
     own_deviation: float = 0.5
     """Of the logarithm of a workload's usage factor: the part that no name explains."""
     most_cores: float = 5.0

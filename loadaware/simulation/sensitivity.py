@@ -1,0 +1,123 @@
+"""Other circumstances, by name: does a policy still hold when the setting in which it was measured is another?
+
+Each changes few numbers of a setup and leaves the rest. They can be combined.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from loadaware.config_problems import nearest
+from loadaware.errors import ConfigError
+from loadaware.simulation.policies import Restart
+from loadaware.simulation.settings import ArrivalSettings, WorkloadSettings
+from loadaware.simulation.stage import Setup
+
+Change = Callable[[Setup], Setup]
+
+
+@dataclass(frozen=True)
+class Circumstance:
+    """A change of a setup, and what it means."""
+
+    meaning: str
+    change: Change
+
+
+def apply(setup: Setup, names: Iterable[str], where: str = "--setting") -> Setup:
+    """The setup under these circumstances, one after the other. Raises ConfigError for an unknown name."""
+    for name in names:
+        if name not in CIRCUMSTANCES:
+            raise ConfigError(where, "", f"there is no setting called {name!r}", nearest(name, CIRCUMSTANCES))
+        setup = CIRCUMSTANCES[name].change(setup)
+    return setup
+
+
+def _arrivals(**values: Any) -> Change:
+    return lambda setup: replace(
+        setup, scenario=replace(setup.scenario, arrivals=replace(setup.scenario.arrivals, **values))
+    )
+
+
+def _workloads(**values: Any) -> Change:
+    return lambda setup: replace(
+        setup, scenario=replace(setup.scenario, workloads=replace(setup.scenario.workloads, **values))
+    )
+
+
+def _machines(**values: Any) -> Change:
+    return lambda setup: replace(
+        setup, scenario=replace(setup.scenario, machines=replace(setup.scenario.machines, **values))
+    )
+
+
+def _failures(**values: Any) -> Change:
+    return lambda setup: replace(
+        setup, scenario=replace(setup.scenario, failures=replace(setup.scenario.failures, **values))
+    )
+
+
+def _timing(**values: Any) -> Change:
+    return lambda setup: replace(setup, engine=replace(setup.engine, timing=replace(setup.engine.timing, **values)))
+
+
+def _blind(**values: Any) -> Change:
+    return lambda setup: replace(setup, engine=replace(setup.engine, blind=replace(setup.engine.blind, **values)))
+
+
+def _demand(**values: Any) -> Change:
+    return lambda setup: replace(setup, engine=replace(setup.engine, demand=replace(setup.engine.demand, **values)))
+
+
+def _restarted(setup: Setup, *, keep_learned: bool) -> Setup:
+    restart = Restart(max(setup.engine.warm_up_seconds - 3600.0, 0.0), keep_learned)
+    return replace(setup, engine=replace(setup.engine, restart=restart))
+
+
+def _smoothing(seconds: float) -> Change:
+    return lambda setup: replace(setup, smoothing_seconds=seconds)
+
+
+_LIFE = ArrivalSettings().lifetime_median_seconds
+_REQUEST = WorkloadSettings()
+
+SENSITIVITY: Mapping[str, Circumstance] = {
+    "all-new": Circumstance("every workload that arrives is new: nothing can be recalled", _arrivals(new_share=1.0)),
+    "none-new": Circumstance("every workload that arrives was seen before", _arrivals(new_share=0.0)),
+    "low-churn": Circumstance("pods live three times as long", _arrivals(lifetime_median_seconds=3.0 * _LIFE)),
+    "high-churn": Circumstance("pods live a third as long", _arrivals(lifetime_median_seconds=_LIFE / 3.0)),
+    "uncorrelated": Circumstance("replicas peak each at its own time", _workloads(shared=0.0)),
+    "smoothed": Circumstance("usage through a running mean of one hour: no spikes", _smoothing(3600.0)),
+    "20-nodes": Circumstance("20 nodes instead of 100: one burst is a large part of the cluster", _machines(nodes=20)),
+    "tight": Circumstance("requests fill 88 % of the cluster: little choice is left", _arrivals(requests=0.88)),
+    "small-pods": Circumstance(
+        "pods request half as much, so there are twice as many",
+        _workloads(
+            request_median_cores=_REQUEST.request_median_cores / 2.0,
+            request_least_cores=_REQUEST.request_least_cores / 2.0,
+            request_most_cores=_REQUEST.request_most_cores / 2.0,
+        ),
+    ),
+    "stale": Circumstance("metrics come 5 minutes late", _timing(late_seconds=300.0)),
+    "fresh": Circumstance("metrics come every 30 s and 30 s late", _timing(late_seconds=30.0, publish_seconds=30.0)),
+}
+"""The settings of which the worst is the headline."""
+
+ROBUSTNESS: Mapping[str, Circumstance] = {
+    "restart": Circumstance(
+        "loadaware restarts an hour before the measured time, what it learned was saved",
+        lambda setup: _restarted(setup, keep_learned=True),
+    ),
+    "amnesia": Circumstance(
+        "loadaware restarts an hour before the measured time and has forgotten everything",
+        lambda setup: _restarted(setup, keep_learned=False),
+    ),
+    "blind-third": Circumstance("a third of the nodes, and the pods on them, are never measured", _blind(nodes=1 / 3)),
+    "no-pod-metrics": Circumstance("only nodes are measured, no pods", _blind(pods=True)),
+    "nameless": Circumstance("names tell nothing to the learner", _demand(names=False)),
+    "late-watch": Circumstance("a binding is heard of after 2 s instead of 0.1 s", _timing(watch_seconds=2.0)),
+    "failing-nodes": Circumstance("a node fails about every hour, for about 15 minutes", _failures(per_day=24.0)),
+}
+"""Things that go wrong."""
+
+CIRCUMSTANCES: Mapping[str, Circumstance] = {**SENSITIVITY, **ROBUSTNESS}

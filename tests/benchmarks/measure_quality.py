@@ -1,0 +1,157 @@
+"""How good placements are, against every peer and two references. Run it, go away, come back, read docs/benchmarks:
+
+    make benchmark-quality [TRACES=folder] [RUNS=10] [JOBS=2]
+
+Finished runs are kept outside the checkout, by the code that made them, so that it can be stopped at any time (Ctrl-C)
+and goes on where it was. The page is written in any case, and says what is missing. Without TRACES usage is generated.
+It takes hours: run it in a clone of its own that nobody edits meanwhile.
+"""
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from loadaware.errors import LoadAwareError
+from loadaware.simulating import Options, Stopped, run_all, setup_of
+from loadaware.simulation.code_digest import code_digest
+from loadaware.simulation.comparison import Days
+from loadaware.simulation.policy_names import parse
+from loadaware.simulation.run_store import Keys, RunStore
+from loadaware.simulation.traces import load_traces
+from loadaware.simulation.trial import Outcome, Trial
+from tests.benchmarks.quality_plan import LOADS, Outcomes, Quality
+from tests.benchmarks.quality_report import Origin, report
+
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "benchmarks"
+
+
+def main() -> None:
+    arguments = arguments_of(sys.argv[1:])
+    try:
+        days = days_of(arguments.traces)
+        quality = quality_of(arguments, days)
+        check(quality)
+        store = store_of(arguments.store, days)
+    except LoadAwareError as error:
+        sys.exit(f"measure_quality: {error}")
+    outcomes, problem = measure(quality, days, store, arguments.jobs, only_report=arguments.report)
+    page = PAGES / ("quality.md" if days else "quality-generated.md")
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(report(quality, outcomes, origin(arguments, days)), encoding="utf-8")
+    sys.stderr.write(f"measure_quality: {len(outcomes)} runs in {page.relative_to(ROOT)}\n")
+    if problem:
+        sys.exit(f"measure_quality: {problem}; the same command goes on from there")
+
+
+def arguments_of(given: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--traces", default="", help="folder of recorded days; generated usage without it")
+    parser.add_argument("--runs", type=int, default=10, help="paired runs of each comparison")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--store", default="", help="file of finished runs; outside the checkout without it")
+    parser.add_argument("--report", action="store_true", help="write the page from what there is, run nothing")
+    parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument("--hours", type=float, default=24.0)
+    parser.add_argument("--warm-up", type=float, default=6.0)
+    return parser.parse_args(given)
+
+
+def days_of(folder: str) -> Days:
+    """Every data set of a folder by its name, the part before the day."""
+    if not folder:
+        return {}
+    names = sorted({day.name.partition("-")[0] for day in load_traces(folder)}, reverse=True)
+    return {name: load_traces(folder, name) for name in names}
+
+
+def quality_of(arguments: argparse.Namespace, days: Days) -> Quality:
+    options = Options(nodes=arguments.nodes, hours=arguments.hours, warm_up_hours=arguments.warm_up)
+    return Quality(setup_of(options), tuple(days) or ("",), tuple(range(arguments.runs)))
+
+
+def check(quality: Quality) -> None:
+    """Every policy is one. Raises ConfigError."""
+    for policy in quality.at_load("", LOADS[0]).policies:
+        parse(policy)
+
+
+def store_of(file: str, days: Days) -> RunStore:
+    """Of this code."""
+    if file:
+        return RunStore(file, Keys(days))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "loadaware" / "quality" / code_digest()
+    folder.mkdir(parents=True, exist_ok=True)
+    return RunStore(folder / "runs.jsonl", Keys(days))
+
+
+def measure(
+    quality: Quality, days: Days, store: RunStore, jobs: int, *, only_report: bool = False
+) -> tuple[Outcomes, str]:
+    """Run what is missing, part by part; the outcomes there are, and why it ended early, if it did."""
+    outcomes: dict[Trial, Outcome] = {}
+    code = code_digest()
+    for section in (section for sections in quality.stages(outcomes) for section in sections):
+        trials = section.trials(quality.seeds)
+        outcomes |= stored(trials, store)
+        if only_report or all(trial in outcomes for trial in trials):
+            continue
+        if code_digest() != code:
+            return outcomes, "the code was changed meanwhile, and figures of two codes are not comparable"
+        where = f"{section.dataset or 'generated usage'}, load {100 * section.load:.0f} % {section.setting}".strip()
+        sys.stderr.write(f"measure_quality: {where}: {len(trials)} runs of {len(section.policies)} policies\n")
+        try:
+            run_all(trials, days, jobs, store)
+        except (Stopped, LoadAwareError) as problem:
+            return outcomes | stored(trials, store), str(problem)
+        outcomes |= stored(trials, store)
+    return outcomes, ""
+
+
+def stored(trials: list[Trial], store: RunStore) -> dict[Trial, Outcome]:
+    """The outcomes that are there already."""
+    return {trial: outcome for trial in trials if (outcome := store.get(trial)) is not None}
+
+
+def origin(arguments: argparse.Namespace, days: Days) -> Origin:
+    recorded = f"TRACES=... RUNS={arguments.runs}" if days else f"RUNS={arguments.runs}"
+    named = "; ".join(f"{name}, {len(of_set)} days" for name, of_set in days.items())
+    return Origin(
+        command=f"make benchmark-quality {recorded}",
+        commit=commit(),
+        date=datetime.now(UTC).strftime("%Y-%m-%d"),
+        machine=machine(),
+        usage=f"Usage follows recorded days ({named})." if days else "Usage is generated.",
+    )
+
+
+def commit() -> str:
+    """The commit of this checkout, and whether the code differs from it."""
+    known = _git("rev-parse", "--short=12", "HEAD")
+    changed = _git("status", "--porcelain", "--", "loadaware", "collectors")
+    return f"{known or 'unknown'}{' with changes that are not committed' if changed else ''}"
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def machine() -> str:
+    """Processor, cores and versions."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    processor = models[0] if models else platform.machine()
+    return f"{os.cpu_count()} cores ({processor}), Python {platform.python_version()}, numpy {np.__version__}"
+
+
+if __name__ == "__main__":
+    main()

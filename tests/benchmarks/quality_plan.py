@@ -1,0 +1,155 @@
+"""What `make benchmark-quality` compares: loads, policies, circumstances, in the order in which they are worth having.
+
+Every section is a comparison of some policies on the same stages. Some policies are chosen by what was measured: the
+best peer and the three best scorers. They are chosen once, at 50 % load.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from loadaware.simulation import sensitivity
+from loadaware.simulation.engine import EngineSettings
+from loadaware.simulation.stage import Setup
+from loadaware.simulation.summary import Runs
+from loadaware.simulation.trial import Outcome, Trial
+
+LOADS = (0.5, 0.65, 0.35)
+MIDDLE = 0.5
+OURS = "EntropicRisk*3+default"
+SCORERS = (
+    "EntropicRisk",
+    "EstimatedLoad",
+    "LoadVariationRiskBalancing",
+    "LowRiskOverCommitment",
+    "LowestUsage",
+    "MultiWindowLoad",
+    "Peaks",
+    "TargetLoadPacking",
+)
+"""Every scorer that judges by load: ours, Koordinator's (EstimatedLoad), Crane's (MultiWindowLoad), Trimaran's four,
+and the plainest one."""
+REFERENCES = ("clairvoyant", "offline")
+RULER = ("default", "random", "constant*3+default", "oracle*3+default")
+DEAF = ("default", "random", *REFERENCES)
+"""Policies that know the cluster by themselves: late or missing metrics and restarts do not touch them."""
+OTHER_WEIGHTS = (1, 10)
+HEADLINE_SET = "planetlab"
+"""The data set in which circumstances are changed, if it is there."""
+
+Outcomes = Mapping[Trial, Outcome]
+
+
+@dataclass(frozen=True)
+class Section:
+    """Policies to compare under one setup."""
+
+    dataset: str
+    setup: Setup
+    setting: str
+    """The circumstance; empty for the usual ones."""
+    policies: tuple[str, ...]
+
+    @property
+    def load(self) -> float:
+        """Of the setup."""
+        return self.setup.scenario.load
+
+    def trials(self, seeds: Sequence[int]) -> list[Trial]:
+        """All of them, seed by seed, so that a part of them is a comparison already."""
+        return [self._trial(seed, policy) for seed in seeds for policy in self.policies]
+
+    def complete(self, outcomes: Outcomes, seeds: Sequence[int]) -> Runs:
+        """The runs of all seeds that every policy has done. Empty lists if there are none."""
+        done = [seed for seed in seeds if all(trial in outcomes for trial in self.trials([seed]))]
+        return {policy: [outcomes[self._trial(seed, policy)] for seed in done] for policy in self.policies}
+
+    def _trial(self, seed: int, policy: str) -> Trial:
+        return Trial(unheard(self.setup) if policy in DEAF else self.setup, self.dataset, seed, policy)
+
+
+def unheard(setup: Setup) -> Setup:
+    """The setup without what makes no difference to policies that listen to nothing: their runs can be shared."""
+    usual, engine = EngineSettings(), setup.engine
+    timing = replace(
+        engine.timing,
+        publish_seconds=usual.timing.publish_seconds,
+        late_seconds=usual.timing.late_seconds,
+        watch_seconds=usual.timing.watch_seconds,
+    )
+    return replace(
+        setup,
+        engine=replace(engine, timing=timing, blind=usual.blind, demand=usual.demand, restart=usual.restart),
+    )
+
+
+@dataclass(frozen=True)
+class Quality:
+    """The whole benchmark."""
+
+    setup: Setup
+    datasets: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+    def at_load(self, dataset: str, load: float) -> Section:
+        """Everybody."""
+        policies = (*RULER, *SCORERS, *(f"{name}*3+default" for name in SCORERS), *REFERENCES)
+        return Section(dataset, self._loaded(load), "", policies)
+
+    def weights(self, dataset: str, load: float, outcomes: Outcomes) -> Section | None:
+        """The three best scorers at other weights, beside those who must be there to judge them. None if not known."""
+        best = best_scorers(self.at_load(dataset, MIDDLE).complete(outcomes, self.seeds))
+        if not best:
+            return None
+        tried = tuple(f"{name}*{weight}+default" for name in best for weight in OTHER_WEIGHTS)
+        return Section(dataset, self._loaded(load), "", ("default", *tried, *REFERENCES))
+
+    def runs_at(self, dataset: str, load: float, outcomes: Outcomes) -> Runs:
+        """Everybody's complete runs at a load, with the other weights of the best once these are as many."""
+        everybody, weights = self.at_load(dataset, load), self.weights(dataset, load, outcomes)
+        alone = everybody.complete(outcomes, self.seeds)
+        if weights is None:
+            return alone
+        policies = tuple(dict.fromkeys((*everybody.policies, *weights.policies)))
+        both = replace(everybody, policies=policies).complete(outcomes, self.seeds)
+        return both if len(both["default"]) == len(alone["default"]) else alone
+
+    def circumstances(self, outcomes: Outcomes) -> Iterator[Section]:
+        """Every other setting at 50 % load: ours, the default, the best peer and the references."""
+        dataset = HEADLINE_SET if HEADLINE_SET in self.datasets else self.datasets[0]
+        peer = best_peer(self.runs_at(dataset, MIDDLE, outcomes), "hot80")
+        policies = ("default", OURS, *((peer,) if peer else ()), *REFERENCES)
+        for name in sensitivity.CIRCUMSTANCES:
+            yield Section(dataset, sensitivity.apply(self._loaded(MIDDLE), [name]), name, policies)
+
+    def stages(self, outcomes: Outcomes) -> Iterator[list[Section]]:
+        """What to run, one part after the other; later parts need the outcomes of earlier ones."""
+        for dataset in self.datasets:
+            for load in LOADS:
+                yield [self.at_load(dataset, load)]
+            for load in LOADS:
+                yield [section for section in [self.weights(dataset, load, outcomes)] if section is not None]
+        for section in self.circumstances(outcomes):
+            yield [section]
+
+    def _loaded(self, load: float) -> Setup:
+        return replace(self.setup, scenario=replace(self.setup.scenario, load=load))
+
+
+def mean(runs: Runs, policy: str, metric: str) -> float:
+    """Of a figure over the runs."""
+    return float(np.mean([getattr(outcome, metric) for outcome in runs[policy]]))
+
+
+def best_peer(runs: Runs, metric: str) -> str | None:
+    """The configuration of anybody else's scorer with the lowest mean."""
+    others = [name for name in SCORERS if name != "EntropicRisk"]
+    peers = [policy for policy in runs if runs[policy] and policy.partition("*")[0] in others]
+    return min(peers, key=lambda policy: mean(runs, policy, metric), default=None)
+
+
+def best_scorers(runs: Runs, count: int = 3) -> tuple[str, ...]:
+    """By hot80, beside the default at weight 3."""
+    known = [name for name in SCORERS if runs.get(f"{name}*3+default")]
+    return tuple(sorted(known, key=lambda name: mean(runs, f"{name}*3+default", "hot80"))[:count])

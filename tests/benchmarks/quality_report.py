@@ -1,0 +1,239 @@
+"""docs/benchmarks/quality.md, written from outcomes: first what it comes to, then the tables."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from loadaware.simulation.sensitivity import CIRCUMSTANCES, ROBUSTNESS, SENSITIVITY
+from loadaware.simulation.statistics import Interval, duel, signed_rank
+from loadaware.simulation.summary import PolicySummary, Runs, best_reference, summarize
+from tests.benchmarks.quality_plan import LOADS, MIDDLE, OURS, Outcomes, Quality, Section, best_peer
+
+FIGURES = ("hot80", "hot90", "unserved", "std", "p99", "pending", "together")
+DUELS = ("hot80", "hot90", "unserved", "std", "p99")
+LEGEND = """\
+All figures are percent, means over the runs; lower is better. **hot80, hot90**: node-time above 80 and 90 % of
+capacity. **unserved**: CPU wanted and not had. **std**: spread of utilization across nodes, averaged over time.
+**p99**: utilization that is exceeded 1 % of the time. **pending**: pods that never got a node. **together**: pairs of
+replicas that share a node. hot80 alone can be bought by saturating a few nodes: look at unserved and p99 beside it.
+
+**Gap closed** = (default - policy) / (default - best reference), of the means: 0 is kube-scheduler's default, 100 is
+the better of two references that know the future (`clairvoyant`: of the pods that run and of the one to be placed;
+`offline`: of all pods, with a search). In brackets the 95 % bootstrap interval over runs.
+
+`X*3+default` is scorer X beside the default scores, counting like a plugin of weight 3; `X` is the scorer alone.
+EstimatedLoad is Koordinator's formula, MultiWindowLoad Crane's; LoadVariationRiskBalancing, LowRiskOverCommitment,
+Peaks and TargetLoadPacking are Trimaran's. `oracle` has EntropicRisk's formula and is told every pod's true mean and
+deviation; `constant` has no opinion. Both are there to check the ruler: nothing learned should beat the one, and the
+other should gain nothing."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the figures come from."""
+
+    command: str
+    commit: str
+    date: str
+    machine: str
+    usage: str
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A section with its complete runs."""
+
+    section: Section
+    runs: Runs
+    policies: dict[str, PolicySummary]
+
+    @property
+    def count(self) -> int:
+        """Paired runs."""
+        return len(next(iter(self.runs.values()), ()))
+
+
+def report(quality: Quality, outcomes: Outcomes, origin: Origin) -> str:
+    """The page."""
+    return "\n\n".join(_parts(quality, outcomes, origin)) + "\n"
+
+
+def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str]:
+    yield "# Placement quality"
+    yield (
+        f"Written by `{origin.command}` on {origin.date}, commit {origin.commit}, on {origin.machine}. {origin.usage} "
+        f"{_circumstances_in_words(quality)}"
+    )
+    loads = {
+        (dataset, load): at_load(quality, outcomes, dataset, load) for dataset in quality.datasets for load in LOADS
+    }
+    others = [compared(section, outcomes, quality.seeds) for section in quality.circumstances(outcomes)]
+    yield _headline(loads[others[0].section.dataset, MIDDLE], others)
+    yield f"## How to read it\n\n{LEGEND}"
+    for dataset in quality.datasets:
+        for load in sorted(LOADS):
+            yield _load_section(loads[dataset, load], dataset, load, len(quality.seeds))
+        yield _peers(dataset, [loads[dataset, load] for load in sorted(LOADS)])
+    yield _settings("Other circumstances", [c for c in others if c.section.setting in SENSITIVITY])
+    yield _settings("Things that go wrong", [c for c in others if c.section.setting in {*ROBUSTNESS, "stale"}])
+    yield _missing(quality, list(loads.values()), others)
+
+
+def compared(section: Section, outcomes: Outcomes, seeds: Sequence[int]) -> Compared:
+    """A section's complete runs."""
+    runs = section.complete(outcomes, seeds)
+    return Compared(section, runs, summarize(runs) if all(runs.values()) else {})
+
+
+def at_load(quality: Quality, outcomes: Outcomes, dataset: str, load: float) -> Compared:
+    """Everybody at a load."""
+    runs = quality.runs_at(dataset, load, outcomes)
+    return Compared(quality.at_load(dataset, load), runs, summarize(runs) if all(runs.values()) else {})
+
+
+def _circumstances_in_words(quality: Quality) -> str:
+    scenario, engine = quality.setup.scenario, quality.setup.engine
+    judged = (scenario.duration_seconds - engine.warm_up_seconds) / 3600.0
+    return (
+        f"{len(quality.seeds)} paired runs a load, {scenario.machines.nodes} nodes, {judged:g} h judged after "
+        f"{engine.warm_up_seconds / 3600.0:g} h of warm-up."
+    )
+
+
+def _headline(middle: Compared, others: Sequence[Compared]) -> str:
+    if not middle.policies:
+        return "**No comparison is complete yet.**"
+    ours = middle.policies[OURS]
+    peer = best_peer(middle.runs, "hot80") or OURS
+    reference = best_reference({name: p.each for name, p in middle.policies.items()}, "hot80") or "default"
+    won = duel(ours.each["hot80"], middle.policies[peer].each["hot80"])
+    hot = {name: f"{middle.policies[name].mean('hot80'):.2f} %" for name in (OURS, "default", peer, reference)}
+    text = (
+        f"**At {100 * MIDDLE:.0f} % load, EntropicRisk beside the default scores leaves {hot[OURS]} of node-time "
+        f"above 80 % of capacity; kube-scheduler's default alone leaves {hot['default']}, the best peer (`{peer}`) "
+        f"{hot[peer]}, and the best reference, which knows the future, {hot[reference]}.** Gap closed, in percent: "
+        f"hot80 {_gap(ours.gap_closed['hot80'])}, CPU wanted and not had {_gap(ours.gap_closed['unserved'])}. It is "
+        f"better than the best peer in {won.won} of {middle.count} paired runs."
+    )
+    gaps = {
+        c.section.setting: c.policies[OURS].gap_closed["hot80"].value
+        for c in others
+        if c.policies and c.section.setting in SENSITIVITY
+    }
+    gaps = {name: value for name, value in gaps.items() if not math.isnan(value)}
+    if gaps:
+        worst = min(gaps, key=lambda name: gaps[name])
+        text += (
+            f" In the worst of {len(gaps)} other circumstances (`{worst}`: {CIRCUMSTANCES[worst].meaning}) it closes "
+            f"{gaps[worst]:.0f} % of the hot80 gap; on average over them {np.mean(list(gaps.values())):.0f} %."
+        )
+    return text
+
+
+def _load_section(compared: Compared, dataset: str, load: float, wanted: int) -> str:
+    title = f"## {_named(dataset)}: load {100 * load:.0f} %"
+    if not compared.policies:
+        return f"{title}\n\nNot run yet."
+    note = "" if compared.count == wanted else f"\n\nOnly {compared.count} of {wanted} runs are done."
+    order = sorted(compared.policies, key=lambda name: [compared.policies[name].mean(f) for f in ("hot80", "std")])
+    rows = [_policy_row(name, compared.policies[name]) for name in order]
+    headings = ["policy", *FIGURES, "gap closed: hot80", "unserved"]
+    return f"{title}{note}\n\n{_table(headings, rows)}"
+
+
+def _policy_row(name: str, policy: PolicySummary) -> list[str]:
+    shown = f"**{name}**" if name == OURS else name
+    gaps = [_gap(policy.gap_closed[metric]) for metric in ("hot80", "unserved")]
+    return [shown, *(f"{policy.mean(figure):.{_digits(figure)}f}" for figure in FIGURES), *gaps]
+
+
+def _peers(dataset: str, loads: Sequence[Compared]) -> str:
+    rows: list[list[str]] = []
+    for c in loads:
+        if not c.policies:
+            continue
+        for metric in DUELS:
+            peer = best_peer(c.runs, metric)
+            if peer is not None:
+                rows.append([f"{100 * c.section.load:.0f} %", metric, *_duel_cells(c, metric, peer)])
+    title = f"## {_named(dataset)}: {OURS} against the best peer"
+    words = (
+        "The best peer is the configuration of anybody else's scorer with the lowest mean over the runs of a load, "
+        "chosen for each metric. Runs are paired; p is of the two-sided Wilcoxon signed-rank test on their differences."
+    )
+    headings = ["load", "metric", "best peer", "its mean", "ours", "won", "drawn", "lost", "p"]
+    return f"{title}\n\n{words}\n\n{_table(headings, rows) if rows else 'Not run yet.'}"
+
+
+def _duel_cells(c: Compared, metric: str, peer: str) -> list[str]:
+    ours, theirs = c.policies[OURS].each[metric], c.policies[peer].each[metric]
+    result, test = duel(ours, theirs), signed_rank(ours - theirs)
+    digits = _digits(metric)
+    means = [f"{theirs.mean():.{digits}f}", f"{ours.mean():.{digits}f}"]
+    return [peer, *means, str(result.won), str(result.drawn), str(result.lost), f"{test.p_value:.2g}"]
+
+
+def _settings(title: str, sections: Sequence[Compared]) -> str:
+    done = [c for c in sections if c.policies]
+    words = f"At {100 * MIDDLE:.0f} % load. The peer is the best one of the usual circumstances at this load."
+    headings = ["setting", "what is different", "runs", "default", "peer", "ours", "reference",
+                "gap closed: hot80", "of the peer", "unserved"]  # fmt: skip
+    rows = [_setting_row(c) for c in done]
+    return f"## {title}\n\n{words} The first figures are hot80.\n\n{_table(headings, rows) if rows else 'Not run yet.'}"
+
+
+def _setting_row(c: Compared) -> list[str]:
+    reference = best_reference({name: p.each for name, p in c.policies.items()}, "hot80") or "default"
+    peer = best_peer(c.runs, "hot80")
+    ours = c.policies[OURS]
+    return [
+        c.section.setting,
+        CIRCUMSTANCES[c.section.setting].meaning,
+        str(c.count),
+        f"{c.policies['default'].mean('hot80'):.2f}",
+        "-" if peer is None else f"{c.policies[peer].mean('hot80'):.2f}",
+        f"{ours.mean('hot80'):.2f}",
+        f"{c.policies[reference].mean('hot80'):.2f}",
+        _gap(ours.gap_closed["hot80"]),
+        "-" if peer is None else _gap(c.policies[peer].gap_closed["hot80"]),
+        _gap(ours.gap_closed["unserved"]),
+    ]
+
+
+def _missing(quality: Quality, loads: Sequence[Compared], others: Sequence[Compared]) -> str:
+    """What is planned and not there. Other weights are chosen by what is there."""
+    wanted = len(quality.seeds)
+    lines = [
+        f"- {_named(c.section.dataset)}, load {100 * c.section.load:.0f} %"
+        f"{', ' + c.section.setting if c.section.setting else ''}: {c.count} of {wanted} runs"
+        for c in (*loads, *others)
+        if c.count < wanted
+    ]
+    lines += [
+        f"- {_named(c.section.dataset)}, load {100 * c.section.load:.0f} %: weights 1 and 10 of the three best scorers"
+        for c in loads
+        if len(c.runs) == len(c.section.policies)
+    ]
+    return "## Not measured yet\n\n" + ("\n".join(lines) if lines else "Nothing: every run of the plan is in.")
+
+
+def _named(dataset: str) -> str:
+    return {"planetlab": "PlanetLab", "bitbrains": "Bitbrains", "": "Generated usage"}.get(dataset, dataset)
+
+
+def _digits(figure: str) -> int:
+    return {"unserved": 3, "hot80": 2, "hot90": 2, "pending": 2}.get(figure, 1)
+
+
+def _gap(interval: Interval) -> str:
+    value, low, high = interval
+    if math.isnan(value):
+        return "no gap"
+    return f"{value:.0f}" if math.isclose(low, high, abs_tol=1e-9) else f"{value:.0f} ({low:.0f}..{high:.0f})"
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = ["| " + " | ".join(headings) + " |", "|" + " --- |" * len(headings)]
+    return "\n".join([*head, *("| " + " | ".join(row) + " |" for row in rows)])
