@@ -13,6 +13,7 @@ from loadaware.changes import Change, PodBound
 from loadaware.errors import UnknownProfileError
 from loadaware.filtering import Filtering, filter_nodes
 from loadaware.in_flight import InFlight, Rule
+from loadaware.kin import UNKNOWN, kin_of
 from loadaware.ladder import Staleness
 from loadaware.preemption import Freed, worth_preempting
 from loadaware.profile import Profile
@@ -143,19 +144,22 @@ class Adviser:
     def reserve(self, identity: str, node: str) -> None:
         """A pod that was ranked is being bound to a node: count it there."""
         booking = self.in_flight.booking(identity)
-        shape, workload = (Shape(), "") if booking is None else (booking.shape, booking.workload)
-        self.in_flight.book(identity, shape, [node], [1.0], self._clock(), workload)
+        if booking is None:
+            self.in_flight.book(identity, Shape(), [node], self._clock())
+        else:
+            self.in_flight.book(identity, booking.shape, [node], self._clock(), booking.workload, booking.kin)
 
     def unreserve(self, identity: str) -> None:
         """The binding failed: count it nowhere."""
-        self.in_flight.book(identity, Shape(), [], [], self._clock())
+        self.in_flight.book(identity, Shape(), [], self._clock())
 
     def _question(self, pod: Pod, names: Sequence[str], now: float) -> Question:
         return Question(self.snapshot, self.in_flight, pod, names, self.settings.staleness, now)
 
     def _book(self, pod: Pod, names: Sequence[str]) -> None:
-        shares = [1.0 / len(names) for _ in names]
-        self.in_flight.book(pod.identity, pod.shape, names, shares, self._clock(), workload_of(pod))
+        workload = workload_of(pod)
+        kin = UNKNOWN if self.in_flight.expectations.knows(workload) else kin_of(pod)
+        self.in_flight.book(pod.identity, pod.shape, names, self._clock(), workload, kin)
 
 
 def _likely(ranking: Ranking) -> Ints:

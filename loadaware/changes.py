@@ -15,6 +15,7 @@ class PodBound(msgspec.Struct, frozen=True, gc=False):
     usage: tuple[float, ...] = ()
     """What was measured of it when this was told, per resource; empty or NaN: nothing."""
     workload: str = ""
+    kin: tuple[str, ...] = ()
 
 
 class PodLeft(msgspec.Struct, frozen=True, gc=False):

@@ -4,11 +4,14 @@ At every reading, with x = usage / request of pod i of workload w:
 
     pod       s0, s1, s2 <- decay * (s0, s1, s2) + (1, x, x^2)                half-life 1 h
     workload  W0, W1, W2 <- decay * (W0, W1, W2) + sums over its pods         half-life 6 h, kept when its pods are gone
-    cluster   G0, G1, G2 <- the same, weighted by request
+    cluster   G0, G1, G2  = the same over all workloads, weighted by request, with x / p_w in place of x
     r_g = G1/G0                     v_g = G2/G0 - r_g^2
-    r_w = (W1 + a r_g)/(W0 + a)     v_w = (W2 + a (v_g + r_g^2))/(W0 + a) - r_w^2          a = 10 samples
+    r_w = (W1 + a p_w r_g)/(W0 + a)     v_w = (W2 + a p_w^2 (v_g + r_g^2))/(W0 + a) - r_w^2    a = 10 samples
     r_i = (s1 + b r_w)/(s0 + b)     v_i = (s2 + b (v_w + r_w^2))/(s0 + b) - r_i^2          b = 10 samples
     expected usage of a pod: mean r_i * request, deviation sqrt(v_i) * request
+
+p_w is what the names of a workload tell of its level relative to others (see prior.py), 1 if they tell nothing. A pod
+of a workload that was never measured is expected to use p_w r_g of its request.
 
 Decay goes by elapsed time, not by call; a timestamp that does not advance adds nothing. A pod that requests nothing is
 taken to request one unit (a core, a GiB): then its absolute usage is learned. A request changed in place rescales what
@@ -18,12 +21,15 @@ is the same pod. Workloads are bounded in number: the least recently used go fir
 All arrays: (pod slot or workload, resource, power 0..2).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from collectors.reading import CPU, MEMORY, Floats
+from loadaware.demand_state import Column, Table
+from loadaware.kin import TRAITS, UNKNOWN, Kin
+from loadaware.prior import SILENT, Prior, Told
 from loadaware.window import Bools, Ints
 
 UNIT_REQUESTS = {CPU: 1.0, MEMORY: 2.0**30}
@@ -43,6 +49,8 @@ class DemandSettings:
     workload_prior_samples: float = 10.0
     pod_prior_samples: float = 10.0
     most_workloads: int = 50_000
+    names: bool = True
+    """Whether names tell of workloads that were never seen (see prior.py)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +77,9 @@ class Demand:
         self._living: Ints = np.zeros(0, dtype=np.intp)
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
+        self._traits: Ints = np.zeros((0, len(TRAITS)), dtype=np.intp)
+        self._requests: Floats = np.zeros((0, count))
+        self._prior = Prior(count)
         self._cluster: Floats = np.zeros((count, 3))
         self._cluster_time = -np.inf
 
@@ -97,10 +108,13 @@ class Demand:
 
     # -- Pods come and go -------------------------------------------------------------------------------------------
 
-    def begin(self, slot: int, workload: str, request: Floats) -> None:
+    def begin(self, slot: int, workload: str, request: Floats, kin: Kin = UNKNOWN) -> None:
         """A pod took a slot."""
         self._reserve_pods(slot + 1)
         number = self._number(workload)
+        self._requests[number] = self._or_unit(request)
+        if self._settings.names:
+            self._traits[number] = self._prior.traits(kin)
         self._living[number] += 1
         self._workload_of_pod[slot] = number
         self._pods[slot] = 0.0
@@ -135,26 +149,39 @@ class Demand:
         self._pod_times[slots] = times
         now = float(times.max())
         self._learn_workloads(self._workload_of_pod[slots], powers, now)
-        self._learn_cluster((powers * requests[:, :, None]).sum(axis=0), now)
+        self._learn_cluster(now)
 
     def _learn_workloads(self, workloads: Ints, powers: Floats, now: float) -> None:
         touched, position = np.unique(workloads, return_inverse=True)
-        sums = np.zeros((len(touched), *powers.shape[1:]))
-        np.add.at(sums, position, powers)
+        sums = grouped(position, powers, len(touched))
         age = np.where(np.isfinite(self._workload_times[touched]), now - self._workload_times[touched], 0.0)
         decay = 0.5 ** (np.maximum(age, 0.0) / self._settings.workload_half_life_seconds)
         self._workloads[touched] = self._workloads[touched] * decay[:, None, None] + sums
         self._workload_times[touched] = now
 
-    def _learn_cluster(self, sums: Floats, now: float) -> None:
-        age = max(now - self._cluster_time, 0.0) if np.isfinite(self._cluster_time) else 0.0
-        self._cluster = self._cluster * 0.5 ** (age / self._settings.workload_half_life_seconds) + sums
+    def _learn_cluster(self, now: float) -> None:
+        """Fit what names tell, and sum up all workloads relative to it."""
+        count = len(self._names)
+        sums, traits = self._workloads[:count], self._traits[:count]
+        samples = sums[:, :, 0]
+        if self._settings.names:
+            self._prior.fit(traits, sums[:, :, 1] / np.maximum(samples, 1e-12), samples)
+        age = np.maximum(now - self._workload_times[:count], 0.0)
+        decay = 0.5 ** (age / self._settings.workload_half_life_seconds)
+        weights = decay[:, None] * self._requests[:count]
+        scale = 1.0 / self._prior.levels(traits)
+        self._cluster = np.stack(
+            [(weights * samples).sum(axis=0),
+             (weights * scale * sums[:, :, 1]).sum(axis=0),
+             (weights * scale * scale * sums[:, :, 2]).sum(axis=0)],
+            axis=-1,
+        )  # fmt: skip
         self._cluster_time = now
 
     # -- What follows from it ---------------------------------------------------------------------------------------
 
     def cluster_ratios(self) -> Ratios:
-        """Of all pods together, per resource."""
+        """Of all pods together, per resource, relative to what names tell."""
         weight = self._cluster[:, 0]
         known = weight > 0
         mean = np.divide(self._cluster[:, 1], weight, out=np.full(len(weight), UNLEARNED_RATIO), where=known)
@@ -162,10 +189,15 @@ class Demand:
         return Ratios(mean, np.maximum(square - mean**2, LEAST_VARIANCE))
 
     def workload_ratios(self) -> Ratios:
-        """Of every workload, by number: what it learned, shrunk towards the cluster."""
-        return _shrunk(
-            self._workloads[: len(self._numbers)], self.cluster_ratios(), self._settings.workload_prior_samples
-        )
+        """Of every workload, by number: what it learned, shrunk towards what names tell and the cluster."""
+        count, cluster = len(self._names), self.cluster_ratios()
+        levels = self._prior.levels(self._traits[:count])
+        prior = Ratios(levels * cluster.mean, levels * levels * cluster.variance)
+        return _shrunk(self._workloads[:count], prior, self._settings.workload_prior_samples)
+
+    def told(self) -> Told:
+        """What names tell."""
+        return self._prior.told()
 
     def pod_expectations(self, slots: Ints) -> tuple[Floats, Floats]:
         """Expected usage of pods and its deviation (pod, resource), in base units."""
@@ -175,6 +207,78 @@ class Demand:
         ratios = _shrunk(self._pods[slots], theirs, self._settings.pod_prior_samples)
         requests = self._pod_requests[slots]
         return ratios.mean * requests, np.sqrt(ratios.variance) * requests
+
+    # -- Kept beyond this process: see demand_state ------------------------------------------------------------------
+
+    def export(self) -> dict[str, Table]:
+        """What was learned of the cluster, of each workload (by number) and of the words that names are made of."""
+        count = len(self._names)
+        workloads: dict[str, Column] = {
+            "sums": self._workloads[:count].copy(),
+            "times": self._workload_times[:count].copy(),
+            "bases": self._requests[:count].copy(),
+        }
+        workloads |= {f"word_{trait}": self._traits[:count, column].copy() for column, trait in enumerate(TRAITS)}
+        cluster: dict[str, Column] = {"sums": self._cluster[None].copy(), "times": np.array([self._cluster_time])}
+        return {
+            "cluster": Table(("cluster",), cluster),
+            "workloads": Table(tuple(self._names), workloads),
+            "words": self._prior.export(),
+        }
+
+    def restore(self, tables: Mapping[str, Table]) -> None:
+        """Take what was learned elsewhere. Of one workload known on both sides, the newer by time is kept whole."""
+        theirs = tables.get("cluster", Table())
+        newer = bool(len(theirs.names) and theirs.times[0] > self._cluster_time)
+        if newer:
+            self._cluster = theirs.floats("sums", *self._cluster.shape)[0]
+            self._cluster_time = float(theirs.times[0])
+        words = self._prior.restore(tables.get("words", Table()), newer=newer)
+        self._restore_workloads(tables.get("workloads", Table()), np.concatenate([[SILENT], words]))
+
+    def _restore_workloads(self, theirs: Table, words: Ints) -> None:
+        """Should there be more than there is room for, the oldest go. `words` are our numbers of their words."""
+        times, sums = theirs.times, theirs.floats("sums", *self._workloads.shape[1:])
+        bases = self._or_unit(theirs.floats("bases", len(self._units)))
+        spoken = np.stack([theirs.numbers(f"word_{trait}") for trait in TRAITS], axis=-1)
+        spoken = words[np.where((spoken >= 0) & (spoken < len(words)), spoken, SILENT)]
+        newest = np.argsort(times, kind="stable")[-self._settings.most_workloads :]
+        for position in np.sort(newest[np.isfinite(times[newest])]).tolist():
+            number = self._number(theirs.names[position])
+            if times[position] > self._workload_times[number]:
+                self._workloads[number] = sums[position]
+                self._workload_times[number] = times[position]
+                if not self._living[number]:
+                    self._requests[number], self._traits[number] = bases[position], spoken[position]
+
+    def export_pods(self, slots: Ints) -> dict[str, Column]:
+        """What was learned of these pods."""
+        return {
+            "sums": self._pods[slots],
+            "times": self._pod_times[slots],
+            "bases": self._pod_requests[slots],
+            "workloads": self._workload_of_pod[slots],
+        }
+
+    def resume(self, slot: int, sums: Floats, time: float, base: Floats) -> None:
+        """What was learned of a pod elsewhere, as ratios of `base`; kept if it is newer than what is known here."""
+        if time > self._pod_times[slot]:
+            self._pods[slot] = sums
+            self._pod_times[slot] = time
+            mine = self._pod_requests[slot].copy()
+            if base.tolist() != mine.tolist():
+                self._pod_requests[slot] = self._or_unit(base)
+                self.resize(slot, mine)
+
+    def learn_gone(self, workloads: Sequence[str], usage: Floats, requests: Floats, time: float) -> None:
+        """What pods used that have no slot any more: their workloads and the cluster learn from it."""
+        requests = self._or_unit(requests)
+        powers = _powers(usage / requests)
+        numbers = np.array([self._numbers.get(name, -1) for name in workloads], dtype=np.intp)
+        known = (numbers >= 0) & ~np.isnan(usage).all(axis=1)
+        if known.any():
+            self._learn_workloads(numbers[known], powers[known], time)
+            self._learn_cluster(time)
 
     # -- Room -------------------------------------------------------------------------------------------------------
 
@@ -203,7 +307,11 @@ class Demand:
             self._workloads = np.concatenate([self._workloads, np.zeros((more, *self._workloads.shape[1:]))])
             self._workload_times = np.concatenate([self._workload_times, np.full(more, -np.inf)])
             self._living = np.concatenate([self._living, np.zeros(more, dtype=np.intp)])
+            self._traits = np.concatenate([self._traits, np.zeros((more, len(TRAITS)), dtype=np.intp)])
+            self._requests = np.concatenate([self._requests, np.ones((more, len(self._units)))])
         self._workloads[number] = 0.0
+        self._traits[number] = SILENT
+        self._requests[number] = self._units
         self._workload_times[number] = -np.inf
         self._living[number] = 0
         return number
@@ -222,11 +330,20 @@ class Demand:
         new_number = np.cumsum(keep) - 1
         self._names = [name for name, kept in zip(self._names, keep.tolist(), strict=True) if kept]
         self._numbers = {name: number for number, name in enumerate(self._names)}
-        for array in (self._workloads, self._workload_times, self._living):
+        for array in (self._workloads, self._workload_times, self._living, self._traits, self._requests):
             kept = array[:count][keep]
             array[: len(kept)] = kept
         living = self._workload_of_pod < count
         self._workload_of_pod[living] = np.maximum(new_number[self._workload_of_pod[living]], 0)
+
+
+def grouped(groups: Ints, values: Floats, count: int) -> Floats:
+    """Sums of values (item, ...) per group (group, ...)."""
+    flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
+    sums = np.empty((count, flat.shape[1]))
+    for column in range(flat.shape[1]):
+        sums[:, column] = np.bincount(groups, flat[:, column], minlength=count)
+    return sums.reshape(count, *values.shape[1:])
 
 
 def _powers(x: Floats) -> Floats:

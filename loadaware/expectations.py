@@ -11,7 +11,9 @@ import numpy as np
 from collectors.manifests import Shape
 from collectors.reading import Floats
 from loadaware.expected import RHO
+from loadaware.kin import UNKNOWN, Kin
 from loadaware.snapshot import Snapshot
+from loadaware.window import Ints
 
 MOST_TOUCHED = 1024
 """Workloads asked about or changed since the snapshot; beyond that the first ones fall back to what it says."""
@@ -36,6 +38,7 @@ class Expectations:
         self.mean: Floats = np.zeros((0, 0))
         self.variance: Floats = np.zeros((0, 0))
         self._shared: dict[str, Floats] = {}
+        self._of_pod: dict[tuple[Shape, str], Usage] = {}
 
     @property
     def known(self) -> bool:
@@ -46,18 +49,32 @@ class Expectations:
         """Begin anew from a snapshot."""
         self._snapshot = snapshot
         self._shared.clear()
+        self._of_pod.clear()
         if snapshot.expected is not None:
             self.mean = snapshot.expected.mean.copy()
             self.variance = snapshot.expected.variance.copy()
 
-    def of_pod(self, shape: Shape, workload: str) -> Usage:
-        """What a pod that is not measured yet will probably use."""
+    def knows(self, workload: str) -> bool:
+        """Whether a workload was measured, so that its names need not be asked."""
+        expected = self._snapshot.expected
+        return expected is not None and workload in expected.index
+
+    def of_pod(self, shape: Shape, workload: str, kin: Kin = UNKNOWN) -> Usage:
+        """What a pod that is not measured yet will probably use. Of siblings the first one's names count for all."""
+        usage = self._of_pod.get((shape, workload))
+        if usage is None:
+            if len(self._of_pod) >= MOST_TOUCHED:
+                self._of_pod.clear()
+            usage = self._of_pod[shape, workload] = self._work_out(shape, workload, kin)
+        return usage
+
+    def _work_out(self, shape: Shape, workload: str, kin: Kin) -> Usage:
         expected = self._snapshot.expected
         if expected is None:
             nothing = np.zeros(len(self._snapshot.resources))
             return Usage(nothing, nothing)
         request = np.array([shape.request(resource) for resource in self._snapshot.resources])
-        return Usage(*expected.of_pod(request, workload))
+        return Usage(*expected.of_pod(request, workload, kin))
 
     def shared(self, workload: str) -> Floats:
         """Sum of the deviations of a workload's pods on each node (node, resource), as of now."""
@@ -70,19 +87,21 @@ class Expectations:
             self._shared[workload] = shared
         return shared
 
-    def add(self, row: int, workload: str, usage: Usage) -> None:
-        """A pod more on a node."""
+    def add(self, rows: int | Ints, workload: str, usage: Usage) -> None:
+        """A pod more on a node, or on each of several."""
         if self.known:
-            shared = self.shared(workload)[row]
-            self.mean[row] += usage.mean
-            self.variance[row] += usage.deviation**2 + 2.0 * RHO * usage.deviation * shared
-            shared += usage.deviation
+            shared = self.shared(workload)
+            before = shared[rows]
+            self.mean[rows] += usage.mean
+            self.variance[rows] += usage.deviation * (usage.deviation + 2.0 * RHO * before)
+            shared[rows] = before + usage.deviation
 
-    def remove(self, row: int, workload: str, usage: Usage) -> None:
-        """A pod less on a node: the exact opposite of adding it."""
+    def remove(self, rows: int | Ints, workload: str, usage: Usage) -> None:
+        """A pod less on a node, or on each of several: the exact opposite of adding it."""
         if self.known:
-            shared = self.shared(workload)[row]
-            shared -= usage.deviation
-            self.mean[row] -= usage.mean
-            self.variance[row] -= usage.deviation**2 + 2.0 * RHO * usage.deviation * shared
-            np.maximum(self.variance[row], 0.0, out=self.variance[row])
+            shared = self.shared(workload)
+            before = shared[rows] - usage.deviation
+            shared[rows] = before
+            self.mean[rows] -= usage.mean
+            variance = self.variance[rows] - usage.deviation * (usage.deviation + 2.0 * RHO * before)
+            self.variance[rows] = np.maximum(variance, 0.0)

@@ -15,7 +15,9 @@ from functools import cached_property
 import numpy as np
 
 from collectors.reading import Floats
-from loadaware.demand import Ratios
+from loadaware.demand import Ratios, grouped
+from loadaware.kin import UNKNOWN, Kin
+from loadaware.prior import Told
 from loadaware.window import Ints
 
 RHO = 1.0
@@ -35,6 +37,8 @@ class Expected:
     pair_rows: Ints
     pair_deviations: Floats
     """S of each pair (workload, node): (pair, resource)."""
+    told: Told = field(default_factory=Told)
+    """What names tell of a workload that is not among these."""
     units: Floats = field(default_factory=lambda: np.ones(2))
     """What a pod that requests nothing is taken to request, per resource."""
 
@@ -52,12 +56,13 @@ class Expected:
             everywhere[self.pair_rows[pairs]] = self.pair_deviations[pairs]
         return everywhere
 
-    def of_pod(self, request: Floats, workload: str) -> tuple[Floats, Floats]:
+    def of_pod(self, request: Floats, workload: str, kin: Kin = UNKNOWN) -> tuple[Floats, Floats]:
         """Expected usage and deviation (resource,) of a pod that is not measured yet."""
         request = np.where(request > 0, request, self.units)
         number = self.index.get(workload)
         if number is None:
-            mean, variance = self.cluster_ratios.mean, self.cluster_ratios.variance
+            level = self.told.level(kin)
+            mean, variance = level * self.cluster_ratios.mean, level * level * self.cluster_ratios.variance
         else:
             mean, variance = self.workload_ratios.mean[number], self.workload_ratios.variance[number]
         return mean * request, np.sqrt(variance) * request
@@ -70,18 +75,10 @@ def expect(  # noqa: PLR0917 - columns of the same pods
     count, resources = rest.shape
     keys, position = np.unique(workloads * max(count, 1) + rows, return_inverse=True)
     pair_rows, pair_workloads = keys % max(count, 1), keys // max(count, 1)
-    pair_deviations = _grouped(position, deviations, len(keys))
-    variance = RHO * _grouped(pair_rows, pair_deviations**2, count)
+    pair_deviations = grouped(position, deviations, len(keys))
+    variance = RHO * grouped(pair_rows, pair_deviations**2, count)
     if RHO < 1.0:
-        variance = variance + (1.0 - RHO) * _grouped(rows, deviations**2, count)
-    mean = rest + _grouped(rows, means, count)
+        variance = variance + (1.0 - RHO) * grouped(rows, deviations**2, count)
+    mean = rest + grouped(rows, means, count)
     starts = np.searchsorted(pair_workloads, np.arange(workload_count + 1)).astype(np.intp)
     return mean, variance.reshape(count, resources), starts, pair_rows.astype(np.intp), pair_deviations
-
-
-def _grouped(groups: Ints, values: Floats, count: int) -> Floats:
-    """Sums of values (item, resource) per group."""
-    sums = np.zeros((count, values.shape[1]))
-    for column in range(values.shape[1]):
-        sums[:, column] = np.bincount(groups, values[:, column], minlength=count)
-    return sums

@@ -6,8 +6,9 @@ A pod is in flight on a node from the moment it is placed until the window has s
                   = 1 if bound after, or less than 60 s before, the newest sample      rule "Trimaran"
     in flight(node) = sum over pods of  missing share * scorer.demand(shape)
 
-A scorer whose `in_flight_rule` is "LessMeasured" counts as Koordinator does: max(0, demand - measured usage of the pod)
-for pods bound less than 60 s before the newest sample.
+A scorer whose `in_flight_rule` is "MissingHour" looks at the mean of the last hour, and counts pods by the share of
+that hour (or of the time since measuring began) that has not seen them. One whose rule is "LessMeasured" counts as
+Koordinator does: max(0, demand - measured usage of the pod) for pods bound less than 60 s before the newest sample.
 
 It survives restarts because it is made anew from the pods themselves at each snapshot. Between snapshots it is
 corrected step by step, at the same shares: a pod just bound counts wholly, one that was resized by what is missing of
@@ -22,7 +23,8 @@ load to itself: while it is asked about, its own booking does not count.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from itertools import repeat
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -30,27 +32,43 @@ from collectors.manifests import Shape
 from collectors.reading import Floats
 from loadaware.changes import PodBound, PodLeft
 from loadaware.expectations import Expectations, Usage
+from loadaware.kin import UNKNOWN, Kin
 from loadaware.scorers.scorer import CountsInFlight
-from loadaware.snapshot import Snapshot
+from loadaware.snapshot import HOUR, Snapshot
 from loadaware.window import Ints
 
 Rule = Literal["MissingShare", "Trimaran"]
 LESS_MEASURED = "LessMeasured"
+MISSING_HOUR = "MissingHour"
 TRIMARAN_SECONDS = 60.0
 LEAST_SPAN_SECONDS = 60.0
 """What a window of one sample covers: a sample is itself an average over the time before it."""
 MOST_BOOKINGS = 20_000
+MOST_SHAPES = 10_000
+"""Shapes whose amounts are remembered."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Booking:
-    """Where a ranked pod will probably go: node names with shares that add up to one."""
+    """Where a ranked pod will probably go: one of these nodes, each as likely as the others."""
 
     shape: Shape
     nodes: tuple[str, ...]
-    shares: tuple[float, ...]
     expires: float
     workload: str = ""
+    kin: Kin = UNKNOWN
+
+    @property
+    def share(self) -> float:
+        """Of the pod, on each node."""
+        return 1.0 / len(self.nodes)
+
+
+class _Declared(NamedTuple):
+    """What a pod of one shape adds to a node's sums (resource,)."""
+
+    requests: Floats
+    limits: Floats
 
 
 class InFlight:
@@ -63,6 +81,8 @@ class InFlight:
         self._bookings: dict[str, Booking] = {}
         self._bound_since: set[str] = set()
         self._bindings_since: list[tuple[int, float]] = []
+        self._declared: dict[Shape, _Declared] = {}
+        self._resources: tuple[str, ...] = ()
         self.expectations = Expectations()
         self.restart(Snapshot.empty())
 
@@ -72,6 +92,9 @@ class InFlight:
 
     def restart(self, snapshot: Snapshot) -> None:
         """Begin anew from a snapshot: it knows of every change told before it."""
+        if snapshot.resources != self._resources:
+            self._resources = snapshot.resources
+            self._declared.clear()
         self._snapshot = snapshot
         self._bound_since.clear()
         self._bindings_since.clear()
@@ -99,9 +122,7 @@ class InFlight:
         later = [row for row, bound_at in self._bindings_since if bound_at >= since]
         counts = np.bincount(np.concatenate([rows, np.array(later, np.intp)]), minlength=len(self.pods)).astype(float)
         for booking in self._bookings.values():
-            for node, share in zip(booking.nodes, booking.shares, strict=True):
-                if (row := self._row(node)) is not None:
-                    counts[row] += share
+            counts[self._rows(booking.nodes)] += booking.share
         return counts
 
     def expire(self, now: float) -> None:
@@ -130,15 +151,15 @@ class InFlight:
         identity: str,
         shape: Shape,
         nodes: Sequence[str],
-        shares: Sequence[float],
         now: float,
         workload: str = "",
+        kin: Kin = UNKNOWN,
     ) -> None:
-        """Count a pod where it will most likely go; without nodes, let go of what was booked."""
+        """Count a pod where it will most likely go, shared among the nodes; without any, let go of what was booked."""
         self._drop_booking(identity)
         if identity in self._bound_since or not nodes:
             return
-        booking = Booking(shape, tuple(nodes), tuple(shares), now + self._booking_seconds, workload)
+        booking = Booking(shape, tuple(nodes), now + self._booking_seconds, workload, kin)
         self._bookings[identity] = booking
         self._count_booking(booking, 1.0)
 
@@ -148,13 +169,30 @@ class InFlight:
 
     def bound(self, change: PodBound) -> None:
         """The watch tells where a pod went. Told twice, it counts once."""
+        booking, row = self._bookings.get(change.identity), self._row(change.node)
+        if booking is not None and row is not None and self._foreseen(change, booking, row):
+            del self._bookings[change.identity]
+            self._bound_since.add(change.identity)
+            self._bindings_since.append((row, change.bound_at))
+            return
         self._drop_booking(change.identity)
         if change.identity not in self._bound_since:
             self._bound_since.add(change.identity)
-            if (row := self._row(change.node)) is not None:
+            if row is not None:
                 self._bindings_since.append((row, change.bound_at))
-                self.expectations.add(row, change.workload, self.expectations.of_pod(change.shape, change.workload))
+                usage = self.expectations.of_pod(change.shape, change.workload, change.kin)
+                self.expectations.add(row, change.workload, usage)
             self._count_bound(change, 1.0)
+
+    def _foreseen(self, change: PodBound, booking: Booking, row: int) -> bool:
+        """Whether the pod went where it was booked, so that it is counted already."""
+        return (
+            booking.nodes == (change.node,)
+            and booking.shape == change.shape
+            and booking.workload == change.workload
+            and change.bound_at > self._snapshot.sampled_at[row]
+            and not change.usage
+        )
 
     def left(self, change: PodLeft) -> None:
         """The watch tells that a pod is gone."""
@@ -186,34 +224,39 @@ class InFlight:
         self._count(row, change.shape, sign)
         usage = np.array([change.usage]) if change.usage else None
         for price in self._prices:
-            missing = self._missing_share(np.array([row]), np.array([change.bound_at]), price.rule)
-            price.count(row, change.shape, sign * float(missing[0]), usage)
+            missing = self._missing_of_one(row, change.bound_at, price.rule)
+            if missing > 0.0:
+                price.count(row, change.shape, sign * missing, usage)
 
     def _count_booking(self, booking: Booking, sign: float) -> None:
-        for node, share in zip(booking.nodes, booking.shares, strict=True):
-            row = self._row(node)
-            if row is not None:
-                self._count(row, booking.shape, sign * share)
-                self._expect(row, booking, share, sign)
-                for price in self._prices:
-                    price.count(row, booking.shape, sign * share)
+        rows, share = self._rows(booking.nodes), booking.share
+        self._count(rows, booking.shape, sign * share)
+        if self.expectations.known:
+            usage = self.expectations.of_pod(booking.shape, booking.workload, booking.kin).times(share)
+            (self.expectations.add if sign > 0 else self.expectations.remove)(rows, booking.workload, usage)
+        for price in self._prices:
+            price.count(rows, booking.shape, sign * share)
 
-    def _expect(self, row: int, booking: Booking, share: float, sign: float) -> None:
-        usage = self.expectations.of_pod(booking.shape, booking.workload).times(share)
-        (self.expectations.add if sign > 0 else self.expectations.remove)(row, booking.workload, usage)
+    def _rows(self, nodes: Sequence[str]) -> Ints:
+        """Of those that are known."""
+        rows = np.fromiter(map(self._snapshot.index.get, nodes, repeat(-1)), dtype=np.intp, count=len(nodes))
+        return rows if rows.min(initial=0) >= 0 else rows[rows >= 0]
 
-    def _count(self, row: int, shape: Shape, pods: float) -> None:
-        """So many more pods of a shape on a node."""
-        columns = self._snapshot.resource_index
+    def _count(self, rows: int | Ints, shape: Shape, pods: float) -> None:
+        """So many more pods of a shape on each of these nodes."""
+        declared = self._declared.get(shape) or self._declare(shape)
+        self.requested[rows] += pods * declared.requests
+        self.limits[rows] += pods * declared.limits
+        self.pods[rows] += pods
+
+    def _declare(self, shape: Shape) -> _Declared:
+        if len(self._declared) >= MOST_SHAPES:
+            self._declared.clear()
+        requests = np.array([shape.request(resource) for resource in self._resources])
         limits = dict(shape.limits)
-        for resource, amount in shape.requests:
-            if resource in columns:
-                self.requested[row, columns[resource]] += pods * amount
-                limits[resource] = max(limits.get(resource, 0.0), amount)
-        for resource, amount in limits.items():
-            if resource in columns:
-                self.limits[row, columns[resource]] += pods * amount
-        self.pods[row] += pods
+        declared = _Declared(requests, np.maximum([limits.get(name, 0.0) for name in self._resources], requests))
+        self._declared[shape] = declared
+        return declared
 
     def _missing_share(self, rows: Ints, bound_at: Floats, rule: str | None = None) -> Floats:
         """The share of each pod's node window that has not seen the pod, by a scorer's own rule or the setting's."""
@@ -224,7 +267,19 @@ class InFlight:
         seen = np.where(np.isnan(seen), np.inf, seen)
         if (rule or self._rule) in ("Trimaran", LESS_MEASURED):
             return np.where(seen < TRIMARAN_SECONDS, 1.0, 0.0)
+        if rule == MISSING_HOUR:
+            span = min(max(self._snapshot.time - self._snapshot.measured_since, LEAST_SPAN_SECONDS), HOUR)
+            return np.clip(1.0 - seen / span, 0.0, 1.0)
         return np.clip(1.0 - seen / self._spans(rows), 0.0, 1.0)
+
+    def _missing_of_one(self, row: int, bound_at: float, rule: str | None) -> float:
+        """The same for one pod; for most, that came after or long before the window, without arithmetic on arrays."""
+        newest = float(self._snapshot.sampled_at[row])
+        if bound_at > newest:
+            return 1.0
+        if bound_at <= newest - max(self._snapshot.window_seconds, HOUR) and newest < np.inf:
+            return 0.0
+        return float(self._missing_share(np.array([row]), np.array([bound_at]), rule)[0])
 
     def _spans(self, rows: Ints) -> Floats:
         """How much time each node's window covers: less than its length while it fills."""
@@ -260,9 +315,11 @@ class _Prices:
         for column in range(len(snapshot.resources)):
             self.usage[:, column] = np.bincount(placed.rows, amounts[:, column], minlength=len(self.usage))
 
-    def count(self, row: int, shape: Shape, times: float, usage: Floats | None = None) -> None:
-        price = self._less_measured(self._price(shape)[None, :], usage)[0]
-        self.usage[row] = np.maximum(self.usage[row] + times * price, 0.0)
+    def count(self, rows: int | Ints, shape: Shape, times: float, usage: Floats | None = None) -> None:
+        price = self._price(shape)
+        if usage is not None:
+            price = self._less_measured(price[None, :], usage)[0]
+        self.usage[rows] = np.maximum(self.usage[rows] + times * price, 0.0)
 
     def _less_measured(self, prices: Floats, usage: Floats | None) -> Floats:
         """Prices (pod, resource), less what is measured of each pod where the rule says so."""

@@ -2,18 +2,27 @@
 
 Keeps `Demand` and `Rest` beside the table of pods, and sums both up for a snapshot. Whatever was expected of a pod in
 the last snapshot is remembered until the next, so that a pod that leaves takes exactly that with it.
+
+What was learned can be told as a value (`export`) and taken again (`restore`), here or by another replica. Where both
+sides know something, the newer by time is kept whole: taking the same value twice changes nothing, and the order in
+which two are taken does not matter. What was kept of pods and nodes waits until they are told of.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
-from loadaware.demand import Demand, DemandSettings
+from loadaware.awaited import Awaited
+from loadaware.demand import Demand, DemandSettings, grouped
+from loadaware.demand_state import DemandState, Table
 from loadaware.expected import Expected, expect
+from loadaware.kin import Kin, kin_of
 from loadaware.pods import PodTable
 from loadaware.rest import Rest
 from loadaware.window import Ints
-from loadaware.workload import workload_of
+from loadaware.workload import workload_of, workloads_named_like
 
 
 class Learning:
@@ -26,18 +35,28 @@ class Learning:
         self.rest = Rest(len(resources))
         self._means: Floats = np.zeros((0, len(resources)))
         self._deviations: Floats = self._means
+        self._settings = settings
+        self._declared: dict[str, Floats] = {}
+        """What one pod of each workload requested when last seen."""
+        self._awaited_pods = Awaited()
+        self._awaited_nodes = Awaited()
 
-    def begin(self, slot: int, pod: Pod) -> str:
-        """A pod took a slot; its workload."""
-        workload = workload_of(pod)
-        self.demand.begin(slot, workload, self._requests(pod.shape))
+    def begin(self, slot: int, pod: Pod) -> tuple[str, Kin]:
+        """A pod took a slot; its workload and traits."""
+        workload, kin = workload_of(pod), kin_of(pod)
+        requests = self._requests(pod.shape)
+        self.demand.begin(slot, workload, requests, kin)
+        self._declare(workload, requests)
+        self._resume_pod(slot, pod.identity)
         if slot < len(self._means):
             self._means[slot] = np.nan
-        return workload
+        return workload, kin
 
     def resize(self, slot: int, shape: Shape) -> tuple[str, tuple[tuple[float, ...], tuple[float, ...]] | None]:
         """A pod's request changed in place: its workload, and what the last snapshot expected of it."""
-        self.demand.resize(slot, self._requests(shape))
+        requests = self._requests(shape)
+        self.demand.resize(slot, requests)
+        self._declare(self.demand.workload_name(slot), requests)
         expected = self._expected_of(slot)
         if slot < len(self._means):
             self._means[slot] = np.nan
@@ -67,8 +86,7 @@ class Learning:
         pods = self._pods.columns()
         means, _ = self.demand.pod_expectations(pods.slots)
         used = np.where(np.isnan(pods.usage), means, pods.usage)
-        by_pods = np.zeros((int(max(rows.max(), pods.nodes.max(initial=0))) + 1, used.shape[1]))
-        np.add.at(by_pods, pods.nodes, used)
+        by_pods = grouped(pods.nodes, used, int(max(rows.max(), pods.nodes.max(initial=0))) + 1)
         self.rest.learn(rows, usage - by_pods[rows], times)
 
     def expected(self, rows: Ints, positions: Ints, capacity: Floats) -> Expected | None:
@@ -94,11 +112,99 @@ class Learning:
             workloads=names,
             workload_ratios=self.demand.workload_ratios(),
             cluster_ratios=self.demand.cluster_ratios(),
+            told=self.demand.told(),
             starts=starts,
             pair_rows=pair_rows,
             pair_deviations=pair_deviations,
             units=self.demand.units,
         )
+
+    # -- Kept beyond this process -----------------------------------------------------------------------------------
+
+    @property
+    def whole(self) -> bool:
+        """Whether there is something to keep, and everybody it was kept of was told of, or is gone."""
+        return self.demand.learned and not self._awaited_pods and not self._awaited_nodes
+
+    def export(self, nodes: Sequence[str], rows: Ints, now: float) -> DemandState:
+        """All that was learned, with the rest of these nodes in these rows."""
+        tables = self.demand.export()
+        names, slots = tuple(self._pods.identities()), self._pods.all_slots()
+        pods = Table(names, {**self.demand.export_pods(slots), "requests": self._pods.requests(slots, self._resources)})
+        rest = Table(tuple(nodes), self.rest.export(rows))
+        workloads = tables["workloads"]
+        requests = {"requests": self._declared_by(workloads.names)}
+        workloads = Table(workloads.names, {**workloads.columns, **requests})
+        settings = {
+            "workload_half_life_seconds": self._settings.workload_half_life_seconds,
+            "workload_prior_samples": self._settings.workload_prior_samples,
+        }
+        tables = {**tables, "workloads": workloads, "pods": pods, "rest": rest}
+        return DemandState(self._resources, now, tables, settings)
+
+    def restore(self, state: DemandState, rows: dict[str, int]) -> None:
+        """Take what was learned elsewhere; `rows` are those of the nodes told of already."""
+        state = state.of_resources(self._resources)
+        self.demand.restore(state.tables)
+        workloads = state.table("workloads")
+        for name, requests in zip(workloads.names, workloads.floats("requests", len(self._resources)), strict=True):
+            self._declared.setdefault(name, requests)
+        self._awaited_pods.put(state.table("pods"))
+        self._awaited_nodes.put(state.table("rest"))
+        for identity in [i for i in state.table("pods").names if i in self._pods]:
+            slot = self._pods.slot(identity)
+            if slot is not None:
+                self._resume_pod(slot, identity)
+        for name, row in rows.items():
+            self.node_seen(name, row)
+
+    def node_seen(self, name: str, row: int) -> None:
+        """A node took a row."""
+        if (kept := self._awaited_nodes.take(name)) is not None:
+            (table, position), count = kept, len(self._resources)
+            counts, sums = table.floats("counts", count)[position], table.floats("sums", count)[position]
+            self.rest.resume(row, counts, sums, float(table.times[position]))
+
+    def pods_listed(self) -> None:
+        """Pods not told of by now are gone."""
+        self._awaited_pods.clear()
+
+    def nodes_listed(self) -> None:
+        """Nodes not told of by now are gone."""
+        self._awaited_nodes.clear()
+
+    def read_past(self, names: Sequence[str], usage: Floats, time: float) -> None:
+        """What pods (namespace/name) used at a moment before now, oldest first.
+
+        A pod that is gone teaches its workload, if its name tells one that is known and what that requests.
+        """
+        slots = self._pods.find(names)
+        self.read(slots, usage, np.full(len(slots), time))
+        owners = [(row, self._owner_of_gone(names[row])) for row in np.flatnonzero(slots < 0).tolist()]
+        gone = [(row, owner) for row, owner in owners if owner is not None]
+        if gone:
+            requests = np.array([self._declared[owner] for _, owner in gone])
+            self.demand.learn_gone([owner for _, owner in gone], usage[[row for row, _ in gone]], requests, time)
+
+    def _owner_of_gone(self, key: str) -> str | None:
+        return next((name for name in workloads_named_like(key) if name in self._declared), None)
+
+    def _resume_pod(self, slot: int, identity: str) -> None:
+        if (kept := self._awaited_pods.take(identity)) is not None:
+            (table, position), count = kept, len(self._resources)
+            sums, bases = table.floats("sums", count, 3)[position], table.floats("bases", count)[position]
+            self.demand.resume(slot, sums, float(table.times[position]), bases)
+
+    def _declare(self, workload: str, requests: Floats) -> None:
+        self._declared[workload] = requests
+        if len(self._declared) > 2 * self._settings.most_workloads:
+            known = set(self.demand.workload_names)
+            self._declared = {name: amounts for name, amounts in self._declared.items() if name in known}
+
+    def _declared_by(self, workloads: Sequence[str]) -> Floats:
+        nothing = np.zeros(len(self._resources))
+        found = [self._declared.get(name, nothing) for name in workloads]
+        return np.array(found).reshape(len(found), len(self._resources))
 
     def _remember(self, slots: Ints, means: Floats, deviations: Floats) -> None:
         count = int(slots.max(initial=-1)) + 1

@@ -1,6 +1,6 @@
 """The nodes asked about, as columns: what filters and scorers see of a snapshot and of what happened since."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -8,21 +8,22 @@ import numpy as np
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
-from loadaware.snapshot import Snapshot, Statistic
+from loadaware.kin import UNKNOWN, Kin, kin_of
+from loadaware.snapshot import HOUR, Snapshot, Statistic
 from loadaware.window import Bools, Ints, Statistics
 from loadaware.workload import workload_of
 
-HOUR = 3600.0
+MOST_USAGE_PER_REQUEST = 10.0
 
 
 class ExpectedLoad(NamedTuple):
-    """Of one resource: the nodes' expected usage and its variance, the siblings' deviations there, the pod's own."""
+    """The nodes' expected usage and its variance, the siblings' deviations there (node, resource), the pod's own."""
 
     mean: Floats
     variance: Floats
     shared: Floats
-    pod_mean: float
-    pod_deviation: float
+    pod_mean: Floats
+    pod_deviation: Floats
 
 
 class LiveExpectations(Protocol):
@@ -36,11 +37,15 @@ class LiveExpectations(Protocol):
         """Whether demand was learned at all."""
         ...
 
+    def knows(self, workload: str) -> bool:
+        """Whether the workload was measured."""
+        ...
+
     def shared(self, workload: str) -> Floats:
         """Deviations of a workload's pods on every node."""
         ...
 
-    def of_pod(self, shape: Shape, workload: str) -> tuple[Floats, Floats]:
+    def of_pod(self, shape: Shape, workload: str, kin: Kin) -> tuple[Floats, Floats]:
         """Expected mean and deviation of a pod."""
         ...
 
@@ -106,11 +111,6 @@ class Nodes:
         """What the node has for pods."""
         return self._column(self.snapshot.allocatable, resource)
 
-    def usual_allocatable(self, resource: str) -> float:
-        """The mean over all nodes of the cluster, asked about or not."""
-        column = self.snapshot.resource_index.get(resource)
-        return np.nan if column is None else float(self.snapshot.mean_allocatable[column])
-
     def usage(self, statistic: Statistic, resource: str, window_seconds: float | None = None) -> Floats:
         """A statistic of the main window, or of the window of that length (all NaN if it is not kept)."""
         statistics = self._statistics(window_seconds)
@@ -135,35 +135,65 @@ class Nodes:
         column = self._column(self.in_flight_usage, resource)
         return column if self.standing_in is None else np.where(self.standing_in, 0.0, column)
 
-    def expected(self, pod: Pod, resource: str) -> ExpectedLoad:
-        """What the nodes will use, with everything bound and booked by now, and what the pod will."""
-        column = self.snapshot.resource_index.get(resource)
+    def expected(self, pod: Pod, resources: Sequence[str]) -> ExpectedLoad:
+        """What the nodes will use, with everything bound and booked by now, and what the pod will.
+
+        NaN for a resource that nobody measures.
+        """
         expectations = self.expectations
-        if expectations is None or not expectations.known or column is None:
-            return self._expected_by_node(pod, resource)
+        if expectations is None or not expectations.known:
+            return self._expected_by_node(pod, resources)
         workload = workload_of(pod)
-        mean, deviation = expectations.of_pod(pod.shape, workload)
+        pod_mean, pod_deviation = expectations.of_pod(
+            pod.shape, workload, UNKNOWN if expectations.knows(workload) else kin_of(pod)
+        )
+        everything = ExpectedLoad(
+            mean=expectations.mean[self.rows],
+            variance=expectations.variance[self.rows],
+            shared=expectations.shared(workload)[self.rows],
+            pod_mean=pod_mean,
+            pod_deviation=pod_deviation,
+        )
+        if tuple(resources) == self.snapshot.resources:
+            return everything
+        return ExpectedLoad._make(self._columns(values, resources) for values in everything)
+
+    def _expected_by_node(self, pod: Pod, resources: Sequence[str]) -> ExpectedLoad:
+        """Without pod metrics: the nodes' own mean and deviation over up to an hour, and what is in flight.
+
+        Pods are taken to use of their requests what all pods of the cluster use of theirs.
+        """
+        columns = [self._mean_and_deviation(resource) for resource in resources]
+        ratios = self.snapshot.once(("usage per request", *resources), lambda: self._usage_per_request(resources))
+        requests = np.array([pod.shape.request(resource) for resource in resources])
+        in_flight = np.stack([self.in_flight(resource) for resource in resources], axis=-1)
         return ExpectedLoad(
-            mean=expectations.mean[self.rows, column],
-            variance=expectations.variance[self.rows, column],
-            shared=expectations.shared(workload)[self.rows, column],
-            pod_mean=float(mean[column]),
-            pod_deviation=float(deviation[column]),
+            mean=np.stack([mean for mean, _ in columns], axis=-1) + ratios * in_flight,
+            variance=np.stack([deviation for _, deviation in columns], axis=-1) ** 2,
+            shared=np.zeros(in_flight.shape),
+            pod_mean=ratios * requests,
+            pod_deviation=np.zeros(len(requests)),
         )
 
-    def _expected_by_node(self, pod: Pod, resource: str) -> ExpectedLoad:
-        """Without pod metrics: the node's own mean and deviation over up to an hour, and what is in flight."""
+    def _usage_per_request(self, resources: Sequence[str]) -> Floats:
+        """What the whole cluster uses of what its pods request; 1 where that is not known."""
+        everywhere, ratios = Nodes.of(self.snapshot), np.ones(len(resources))
+        for position, resource in enumerate(resources):
+            used, requested = everywhere.mean_or_latest(resource), everywhere.requested(resource)
+            known = ~np.isnan(used)
+            if requested[known].sum() > 0:
+                ratios[position] = min(used[known].sum() / requested[known].sum(), MOST_USAGE_PER_REQUEST)
+        return ratios
+
+    def _mean_and_deviation(self, resource: str) -> tuple[Floats, Floats]:
         mean, deviation = self.usage("mean", resource, HOUR), self.usage("deviation", resource, HOUR)
         mean = np.where(np.isnan(mean), self.mean_or_latest(resource), mean)
         own = self.usage("deviation", resource)
-        deviation = np.nan_to_num(np.where(np.isnan(deviation), own, deviation))
-        return ExpectedLoad(
-            mean=mean + self.in_flight(resource),
-            variance=deviation**2,
-            shared=np.zeros(len(self.rows)),
-            pod_mean=pod.shape.request(resource),
-            pod_deviation=0.0,
-        )
+        return mean, np.nan_to_num(np.where(np.isnan(deviation), own, deviation))
+
+    def once(self, key: Hashable, make: Callable[["Nodes"], Floats]) -> Floats:
+        """What depends on the snapshot alone, made once for all nodes: an array (node, ...), here of these."""
+        return self.snapshot.once(key, lambda: make(Nodes.of(self.snapshot)))[self.rows]
 
     def requested(self, resource: str) -> Floats:
         """Sum of the requests of the pods on the node now."""
@@ -228,6 +258,14 @@ class Nodes:
     def _column(self, values: Floats, resource: str) -> Floats:
         column = self.snapshot.resource_index.get(resource)
         return self._nothing() if column is None else values[self.rows, column]
+
+    def _columns(self, values: Floats, resources: Sequence[str]) -> Floats:
+        """The last axis in the order of these resources, NaN where one is not kept."""
+        chosen = np.full((*values.shape[:-1], len(resources)), np.nan)
+        for position, resource in enumerate(resources):
+            if (column := self.snapshot.resource_index.get(resource)) is not None:
+                chosen[..., position] = values[..., column]
+        return chosen
 
     def _nothing(self) -> Floats:
         return np.full(len(self.rows), np.nan)

@@ -13,6 +13,7 @@ import numpy as np
 from collectors.cluster import (
     Event,
     Forbidden,
+    Kind,
     NamespaceGone,
     NamespaceSeen,
     NodeGone,
@@ -26,12 +27,13 @@ from collectors.reading import CPU, MEMORY, Floats, Reading
 from loadaware import quarantine
 from loadaware.changes import Change, PodBound, PodLeft
 from loadaware.demand import DemandSettings
+from loadaware.demand_state import DemandState
 from loadaware.learning import Learning
 from loadaware.pod_sums import sum_up
 from loadaware.pods import BoundPod, PodTable
 from loadaware.queries import PodReply, PodsQuery, Reply
 from loadaware.roster import Roster
-from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
+from loadaware.snapshot import HOUR, OPT_OUT_ANNOTATION, Snapshot
 from loadaware.window import Bools, Ints, Statistics, Window
 
 
@@ -90,6 +92,7 @@ class Observer:
         self._frozen: set[str] = set()
         self._resolution = s.interval_seconds
         self._generation = 0
+        self._measured_since = np.inf
         self.counts = ObserverCounts()
 
     @property
@@ -140,6 +143,7 @@ class Observer:
                 return self._relisted(event)
             case Forbidden(kind=kind):
                 self._pods_known = self._pods_known and kind != "pods"
+                self._listed(kind)
         return []
 
     def _pod_seen(self, pod: Pod, now: float) -> list[Change]:
@@ -155,8 +159,9 @@ class Observer:
             return self._pod_changed(pod, pod.node, held)
         left = [] if held is None else [self._pod_left(pod.identity)]
         bound_at = _bound_at(pod, now)
-        workload = self._learning.begin(self._pods.put(pod, self._roster.hold(pod.node), bound_at), pod)
-        return [*left, PodBound(pod.identity, pod.node, pod.shape, bound_at, workload=workload)]
+        workload, kin = self._learning.begin(self._pods.put(pod, self._roster.hold(pod.node), bound_at), pod)
+        bound = PodBound(pod.identity, pod.node, pod.shape, bound_at, workload=workload, kin=kin)
+        return [*left, bound]
 
     def _pod_changed(self, pod: Pod, node: str, held: BoundPod) -> list[Change]:
         """A pod that stays where it is: its state may change, or its requests, in place."""
@@ -189,8 +194,9 @@ class Observer:
 
     def _node_seen(self, node: Node) -> None:
         if node.name not in self._nodes:
-            self._roster.hold(node.name)
+            held = self._roster.hold(node.name)
             self._reserve(len(self._roster))
+            self._learning.node_seen(node.name, held)
         self._nodes[node.name] = node
         row = self._roster.row(node.name)
         self._capacity[row] = self._amounts(node.capacity)
@@ -224,7 +230,15 @@ class Observer:
     def _set_exempt(self, namespace: str, exempt: bool) -> None:
         (self._exempt.add if exempt else self._exempt.discard)(namespace)
 
+    def _listed(self, kind: Kind) -> None:
+        """Whoever was kept from an earlier life and is not told of by now is gone."""
+        if kind == "pods":
+            self._learning.pods_listed()
+        elif kind == "nodes":
+            self._learning.nodes_listed()
+
     def _relisted(self, event: Relisted) -> list[Change]:
+        self._listed(event.kind)
         if event.kind == "pods":
             self._pods_known = True
             gone = [i for i in self._pods.identities() if i not in event.present]
@@ -265,6 +279,7 @@ class Observer:
         measured = ~np.isnan(usage).all(axis=1)
         rows, usage, times = rows[measured], usage[measured], times[measured]
         self._learn_resolution(rows, times)
+        self._measured_since = min(self._measured_since, float(times.min(initial=np.inf)))
         self._window.append(rows, usage, times)
 
     def _reject_future(self, reading: Reading, known: Bools, now: float) -> Bools:
@@ -307,6 +322,29 @@ class Observer:
         if len(steps):
             self._resolution += 0.2 * (max(float(np.median(steps)), 1.0) - self._resolution)
 
+    # -- What was learned, kept beyond this process ------------------------------------------------------------------
+
+    @property
+    def worth_keeping(self) -> bool:
+        """Whether what was learned is all there: not before the cluster was listed, if anything was restored."""
+        return self._learning.whole
+
+    def export(self, now: float) -> DemandState:
+        """What was learned of pods, workloads and nodes, as a value."""
+        names = tuple(self._nodes)
+        rows = np.array([self._roster.row(name) for name in names], dtype=np.intp)
+        return self._learning.export(names, rows, now)
+
+    def restore(self, state: DemandState) -> None:
+        """Take what was learned elsewhere, or before; where both know something, the newer by time is kept."""
+        rows = {name: self._roster.row(name) for name in self._nodes}
+        self._learning.restore(state, {name: row for name, row in rows.items() if row is not None})
+
+    def feed_past(self, reading: Reading) -> None:
+        """Learn from what pods used at a moment before now, oldest first. The window takes nothing of it."""
+        if reading.pods is not None:
+            self._learning.read_past(reading.pods.names, self._our_columns(reading.pods.usage, reading), reading.time)
+
     # -- Snapshots --------------------------------------------------------------------------------------------------
 
     def snapshot(self, now: float) -> Snapshot:
@@ -319,7 +357,8 @@ class Observer:
         newest = self._window.newest(rows)
         positions = np.full(len(self._roster), -1, dtype=np.intp)
         positions[rows] = np.arange(len(rows))
-        pods = sum_up(self._pods, positions, s.resources, newest - s.window_seconds, s.high_priority_from)
+        missed = newest - max(s.window_seconds, HOUR)
+        pods = sum_up(self._pods, positions, s.resources, missed, s.high_priority_from)
         return Snapshot(
             time=now,
             names=names,
@@ -346,6 +385,7 @@ class Observer:
             high_priority_usage=pods.high_priority_usage,
             applications=pods.applications,
             expected=self._learning.expected(rows, positions, self._capacity[rows]),
+            measured_since=self._measured_since,
             generation=self._generation,
         )
 

@@ -6,6 +6,7 @@ one pass. Pods that are not bound, or finished, are not here.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -82,6 +83,7 @@ class PodTable:
         self._applications: _Numbered[str] = _Numbered()
         self._columns = _empty_columns(0, resources)
         self._measured: tuple[Sequence[str], Ints] = ((), np.zeros(0, np.intp))
+        self._amounts: tuple[Floats, Floats] = (np.zeros((0, resources)), np.zeros((0, resources)))
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -153,12 +155,24 @@ class PodTable:
     def measure(self, names: Sequence[str], usage: Floats) -> Ints:
         """What each pod (namespace/name) uses now; a pod left out was not measured. The slots, -1 for a stranger."""
         if names is not self._measured[0]:
-            slots = np.fromiter((self._keys.get(name, -1) for name in names), dtype=np.intp, count=len(names))
+            slots = np.fromiter(map(self._keys.get, names, repeat(-1)), dtype=np.intp, count=len(names))
             self._measured = (names, slots)
         slots = self._measured[1]
         self._columns.usage[:] = np.nan
         self._columns.usage[slots[slots >= 0]] = usage[slots >= 0]
         return slots
+
+    def find(self, names: Sequence[str]) -> Ints:
+        """The slots of pods (namespace/name), -1 for a stranger; nothing is noted of them."""
+        return np.fromiter((self._keys.get(name, -1) for name in names), dtype=np.intp, count=len(names))
+
+    def all_slots(self) -> Ints:
+        """The slots of all pods, in the order of `identities`."""
+        return np.fromiter(self._slots.values(), dtype=np.intp, count=len(self._slots))
+
+    def requests(self, slots: Ints, resources: tuple[str, ...]) -> Floats:
+        """What the pods in these slots request (pod, resource)."""
+        return self.amounts(resources)[0][self._columns.shapes[slots]]
 
     def running(self, slots: Ints) -> Bools:
         """Which of the pods in these slots are past their init phase."""
@@ -169,21 +183,26 @@ class PodTable:
         return self._columns.where(self._columns.nodes >= 0)
 
     def amounts(self, resources: tuple[str, ...]) -> tuple[Floats, Floats]:
-        """Per shape: requests, and max(limit, request). Axes (shape, resource)."""
-        requests = np.zeros((len(self.shapes), len(resources)))
-        limits = np.zeros_like(requests)
-        columns = {name: column for column, name in enumerate(resources)}
-        for number, shape in enumerate(self.shapes):
-            for table, declared in ((requests, shape.requests), (limits, shape.limits)):
-                for name, amount in declared:
-                    if name in columns:
-                        table[number, columns[name]] = amount
-        return requests, np.maximum(limits, requests)
+        """Per shape: requests, and max(limit, request). Axes (shape, resource). No shape is read twice."""
+        known = self._amounts
+        if known[0].shape[1] != len(resources) or len(known[0]) > len(self.shapes):
+            known = (np.zeros((0, len(resources))), np.zeros((0, len(resources))))
+        fresh = self.shapes[len(known[0]) :]
+        if fresh:
+            requests = np.array([[shape.request(resource) for resource in resources] for shape in fresh])
+            limits = [dict(shape.limits) for shape in fresh]
+            limited = np.array([[limit.get(resource, 0.0) for resource in resources] for limit in limits])
+            known = (np.concatenate([known[0], requests]), np.concatenate([known[1], np.maximum(limited, requests)]))
+        self._amounts = known
+        return known
 
     def compact(self) -> None:
         """Forget shapes and applications that no pod has any more, once they are the most."""
         held = self._columns.nodes >= 0
+        before = len(self.shapes)
         _renumber(self._shapes, self._columns.shapes, held)
+        if len(self.shapes) != before:
+            self._amounts = (self._amounts[0][:0], self._amounts[1][:0])
         _renumber(self._applications, self._columns.applications, held)
 
     def _take(self, identity: str, key: str) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -30,13 +31,26 @@ class Question:
     @cached_property
     def rows(self) -> Ints:
         """Row of each name, -1 for a node nobody told of."""
-        index = self.snapshot.index
-        return np.fromiter((index.get(name, -1) for name in self.names), dtype=np.intp, count=len(self.names))
+        rows = map(self.snapshot.index.get, self.names, repeat(-1))
+        return np.fromiter(rows, dtype=np.intp, count=len(self.names))
 
     @cached_property
     def known(self) -> Bools:
         """Which of the names are known."""
         return self.rows >= 0
+
+    @cached_property
+    def all_known(self) -> bool:
+        """Whether each of the names is known."""
+        return bool(self.rows.min(initial=0) >= 0)
+
+    @cached_property
+    def all_fresh(self) -> bool:
+        """Whether all are known and measured lately: the usual case."""
+        since = self.now - self.staleness.fresh_seconds
+        if not self.all_known or self.snapshot.oldest_sample >= since:
+            return self.all_known
+        return bool(self.snapshot.sampled_at[self.rows].min(initial=np.inf) >= since)
 
     @cached_property
     def ages(self) -> Floats:
@@ -77,6 +91,8 @@ class Question:
 
     def spread(self, values: Floats) -> Floats:
         """Values of the known nodes among all that were asked for, NaN for the others."""
+        if self.all_known:
+            return values
         everywhere = np.full(len(self.names), np.nan)
         everywhere[self.known] = values
         return everywhere

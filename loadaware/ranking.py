@@ -53,6 +53,10 @@ class Ranking:
     parts: tuple[Part, ...] = ()
     skipped: dict[str, str] = field(default_factory=dict)
     """Scorers that failed and therefore had no say, and why."""
+    rows: Ints | None = None
+    """Where each of the names stands in `table`, if all of them do."""
+    table: Sequence[str] = ()
+    """The snapshot's names."""
 
     def best(self) -> Ints:
         """Positions of the nodes with the highest score."""
@@ -79,7 +83,8 @@ def rank(profile: Profile, question: Question, breaker: Breaker, *, explain: boo
             parts.append(part)
     scores = _combine(parts, profile.combine, len(question.names))
     priorities = to_priorities(scores, profile.max_score)
-    return Ranking(profile.name, question.names, scores, priorities, tuple(parts), skipped)
+    rows, table = question.rows if question.all_known else None, question.snapshot.names
+    return Ranking(profile.name, question.names, scores, priorities, tuple(parts), skipped, rows, table)
 
 
 def indifferent(profile: Profile, names: Sequence[str]) -> Ranking:
@@ -96,11 +101,10 @@ def to_priorities(scores: Floats, max_score: int) -> npt.NDArray[np.int64]:
 def _part(weighted: WeightedScorer, question: Question, breaker: Breaker, *, explain: bool) -> tuple[Part | None, str]:
     """One scorer's part, or None and why it has none."""
     scorer, pod = weighted.scorer, question.pod
-    rows = question.rows[question.known]
-    expired = question.rungs[question.known] == Rung.EXPIRED
-    standing_in = expired if scorer.measures and expired.any() else None
-
-    trusted = question.trust[question.known] > 0 if scorer.measures else np.ones(len(rows), dtype=np.bool_)
+    rows = question.rows if question.all_known else question.rows[question.known]
+    certain = question.all_fresh or not scorer.measures
+    trusted = None if certain else question.trust[question.known] > 0
+    standing_in = None if certain else _expired(question)
 
     def scored() -> tuple[Floats, Floats | None]:
         own = _normalized(scorer, scorer.score(question.nodes(rows, scorer, standing_in), pod), trusted)
@@ -111,28 +115,37 @@ def _part(weighted: WeightedScorer, question: Question, breaker: Breaker, *, exp
         return None, problem
     own = question.spread(value[0])
     raw = None if value[1] is None else question.spread(value[1])
-    score = _ladder(own, question) if scorer.measures else _filled(own)
+    score = _filled(own) if certain else _ladder(own, question)
     return Part(weighted.name, weighted.weight, score, own, raw), ""
 
 
-def _normalized(scorer: Scorer, scores: Floats, trusted: Bools) -> Floats:
-    """Normalized among the trusted nodes; stand-ins are placed beside them and do not set the range."""
-    if trusted.all():
+def _expired(question: Question) -> Bools | None:
+    """Where requests stand in for usage, among the known nodes; None if nowhere."""
+    expired: Bools = question.rungs[question.known] == Rung.EXPIRED
+    return expired if expired.any() else None
+
+
+def _normalized(scorer: Scorer, scores: Floats, trusted: Bools | None) -> Floats:
+    """Normalized among the trusted nodes (None: all); stand-ins are placed beside them and do not set the range."""
+    if trusted is None or trusted.all():
         return scorer.normalize(scores)
     among_trusted = scorer.normalize(np.where(trusted, scores, np.nan))
     return np.where(trusted, among_trusted, scorer.normalize(scores))
 
 
 def _filled(own: Floats) -> Floats:
-    """For a scorer that needs no measurements: what it says, the median where it says nothing."""
-    known = own[~np.isnan(own)]
-    return np.clip(np.where(np.isnan(own), np.median(known) if len(known) else NEUTRAL, own), 0.0, 100.0)
+    """Where nothing is in doubt: what the scorer says, the median where it says nothing."""
+    missing = np.isnan(own)
+    if missing.any():
+        known = own[~missing]
+        own = np.where(missing, np.median(known) if len(known) else NEUTRAL, own)
+    return np.minimum(np.maximum(own, 0.0), 100.0)
 
 
 def _nonsense(scores: object, count: int) -> str:
     if not isinstance(scores, np.ndarray) or scores.shape != (count,) or scores.dtype.kind != "f":
         return f"score() must give {count} floats"
-    if np.isinf(scores).any() or (scores < -ROUNDING).any() or (scores > 100.0 + ROUNDING).any():
+    if np.fmin.reduce(scores, initial=0.0) < -ROUNDING or np.fmax.reduce(scores, initial=0.0) > 100.0 + ROUNDING:
         return "scores must be in [0, 100] or NaN"
     return ""
 
@@ -153,6 +166,8 @@ def _ladder(own: Floats, question: Question) -> Floats:
 def _combine(parts: Sequence[Part], combine: Combine, count: int) -> Floats:
     if not parts or not count:
         return np.full(count, NEUTRAL)
+    if len(parts) == 1:
+        return parts[0].score
     scores = np.stack([part.score for part in parts])
     if combine == "Minimum":
         return np.asarray(scores.min(axis=0))

@@ -9,6 +9,7 @@ taken to have the median share of capacity of those that were.
 import numpy as np
 
 from collectors.reading import Floats
+from loadaware.demand_state import Column
 from loadaware.window import Ints
 
 HALF_LIFE_SECONDS = 4 * 3600.0
@@ -45,6 +46,16 @@ class Rest:
         self._count[rows] = self._count[rows] * decay + measured
         self._sum[rows] = self._sum[rows] * decay + np.where(measured, np.maximum(left_over, 0.0), 0.0)
         self._times[rows] = times
+
+    def export(self, rows: Ints) -> dict[str, Column]:
+        """What was learned of these rows: see demand_state."""
+        return {"counts": self._count[rows], "sums": self._sum[rows], "times": self._times[rows]}
+
+    def resume(self, row: int, count: Floats, sums: Floats, time: float) -> None:
+        """What was learned of a node elsewhere; kept if it is newer than what is known here."""
+        self.reserve(row + 1)
+        if time > self._times[row]:
+            self._count[row], self._sum[row], self._times[row] = count, sums, time
 
     def of(self, rows: Ints, capacity: Floats) -> Floats:
         """The rest of each node (node, resource)."""

@@ -4,7 +4,7 @@ A `Snapshot` is everything known about the cluster at one refresh, frozen. One w
 reference; readers never wait. Filters and scorers see it through `Nodes` (nodes.py).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -19,6 +19,8 @@ from loadaware.window import Ints, Statistics
 
 Statistic = Literal["mean", "deviation", "latest", "maximum"]
 
+HOUR = 3600.0
+MOST_MADE = 64
 OPT_OUT_ANNOTATION = "loadaware.io/ignore"
 """On a pod or a namespace: "true" means that its pods are placed as if loadaware were not there."""
 
@@ -83,7 +85,7 @@ class Snapshot:
     windows: Mapping[float, Statistics] = field(default_factory=dict)
     """Other lengths in seconds: 3600, 86400 ..."""
     placed: PlacedPods = field(default_factory=PlacedPods.none)
-    """Recently bound pods: those that some sample of the main window has not seen."""
+    """Recently bound pods: those that some sample of the main window, or of the last hour, has not seen."""
     shapes: Sequence[Shape] = ()
     quarantined: Mapping[str, str] = field(default_factory=dict)
     """Nodes whose measurements are not believed, and why."""
@@ -101,6 +103,8 @@ class Snapshot:
     applications: Applications = field(default_factory=Applications)
     expected: Expected | None = None
     """What the nodes are expected to use, learned from their pods; None while no pod was ever measured."""
+    measured_since: float = float("-inf")
+    """When the first sample of all was taken; -inf: long ago."""
     generation: int = 0
 
     def __post_init__(self) -> None:
@@ -116,6 +120,11 @@ class Snapshot:
     def index(self) -> Mapping[str, int]:
         """Row of each node name."""
         return {name: row for row, name in enumerate(self.names)}
+
+    @cached_property
+    def oldest_sample(self) -> float:
+        """The time of the sample of the node that was not measured for longest; -inf if one never was."""
+        return float(self.sampled_at.min(initial=np.inf))
 
     @cached_property
     def resource_index(self) -> Mapping[str, int]:
@@ -164,6 +173,19 @@ class Snapshot:
             expected=None,
         )
 
+    def once(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
+        """What depends on this snapshot alone, made once. Bounded: a scorer's args are few."""
+        value = self._made.get(key)
+        if value is None:
+            if len(self._made) >= MOST_MADE:
+                self._made.clear()
+            value = self._made[key] = make()
+        return value
+
+    @cached_property
+    def _made(self) -> dict[Hashable, Floats]:
+        return {}
+
     @cached_property
     def _label_columns(self) -> dict[str, npt.NDArray[np.str_]]:
         return {}
@@ -171,13 +193,6 @@ class Snapshot:
     @cached_property
     def _label_numbers(self) -> dict[str, Floats]:
         return {}
-
-    @cached_property
-    def mean_allocatable(self) -> Floats:
-        """Over all nodes, per resource; NaN where no node has any."""
-        known = ~np.isnan(self.allocatable)
-        total = np.where(known, self.allocatable, 0.0).sum(axis=0)
-        return np.divide(total, known.sum(axis=0), out=np.full(len(total), np.nan), where=known.any(axis=0))
 
     @classmethod
     def empty(cls, resources: tuple[str, ...] = ("cpu", "memory")) -> "Snapshot":

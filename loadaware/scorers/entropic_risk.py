@@ -12,6 +12,8 @@ from loadaware.nodes import Nodes
 from loadaware.scorers.scorer import Scorer
 
 Positive = Annotated[float, Meta(gt=0)]
+LEAST_RISE = 1e-12
+"""A pod of which nothing is expected still weighs a little, or the logarithm would be of nothing."""
 
 
 class EntropicRisk(Scorer, frozen=True, kw_only=True):
@@ -21,17 +23,21 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
         m, sd    = expected usage of the pod and its deviation, learned from its siblings
         var'     = var + sd^2 + 2 * sd * S          S: deviations of the pod's siblings on the node; they peak together
         g  = k * mu / C + k^2 * var / (2 C^2)       g' the same with the pod
-        ln c = ln C + g' + ln(1 - exp(g - g'))      the rise, for normal load
+        ln c = ln C - k + g' + ln(1 - exp(g - g'))  the rise, for normal load, as a share of a full node's pain
         score = 100 * clip(1 - (ln c - least over the nodes asked) / L, 0, 1)                       k = 10, L = 1
 
     The weight C makes equal utilization the best on unequal nodes; exp is one knob from balancing (k small) to
-    avoiding the worst node (k large). CPU and memory: the rises add up, each node's share of the resource as weight;
-    memory has the larger k, because it does not throttle, it kills. Without pod metrics the node's mean and deviation
-    over the longest window up to an hour stand in, with what is in flight.
+    avoiding the worst node (k large). CPU and memory: the rises add up, each relative to a node that is full of it and
+    with the node's share of the resource as weight. Memory has the larger k: it does not throttle, it kills, but until
+    it is nearly full it does no harm. Without pod metrics the node's mean and deviation
+    over the last hour stand in; pods count by the share of that hour that has not seen them, and are taken to use of
+    their requests what the whole cluster uses of its.
     """
 
     when: ClassVar[str] = "Always a good first choice: it needs no thresholds, spreads bursts and avoids risky nodes."
     beware: ClassVar[str] = "It learns: a workload never seen before is taken to behave like the rest of the cluster."
+
+    in_flight_rule: ClassVar[str] = "MissingHour"
 
     k: Mapping[str, Positive] = field(default_factory=lambda: {CPU: 10.0, MEMORY: 20.0})
     """How strongly high utilization hurts, per resource; a resource left out does not count."""
@@ -39,12 +45,15 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
     """L: how many times (as a logarithm) the least rise a node's may be before its score is 0."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
-        """Minus ln c."""
-        costs = [self._log_rise(nodes, pod, resource, k) for resource, k in self.k.items()]
-        stacked = np.stack(costs)
-        nothing = np.isnan(stacked).all(axis=0)
-        total = np.logaddexp.reduce(np.where(np.isnan(stacked), -np.inf, stacked), axis=0)
-        return np.where(nothing, np.nan, -total)
+        """Minus ln c, over all resources."""
+        resources = tuple(self.k)
+        slope, curve, weight = nodes.once((EntropicRisk, *self.k.items()), self._steepness).transpose(1, 0, 2)
+        expected = nodes.expected(pod, resources)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            added = expected.pod_deviation * (expected.pod_deviation + 2.0 * expected.shared)
+            rise = np.maximum(slope * expected.pod_mean + curve * added, LEAST_RISE)
+            before = slope * expected.mean + curve * expected.variance
+            return -_log_sum(weight + before + rise + np.log(-np.expm1(-rise)))
 
     def normalize(self, scores: Floats) -> Floats:
         """By the ratio to the least rise: scale free, never saturated."""
@@ -55,14 +64,30 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
         """What the pod requests: the price of pods in flight where no pod metrics tell better."""
         return dict(shape.requests)
 
-    def _log_rise(self, nodes: Nodes, pod: Pod, resource: str, k: float) -> Floats:
-        capacity = nodes.allocatable(resource)
-        expected = nodes.expected(pod, resource)
-        slope, curve = k / capacity, k * k / (2.0 * capacity * capacity)
+    def _steepness(self, nodes: Nodes) -> Floats:
+        """k / C, k^2 / (2 C^2) and ln(C / mean C) - k: what depends on the nodes alone. Axes (node, these, resource).
+
+        The mean takes the unit away and - k makes full nodes equal, so that the rises of two resources can be added.
+        """
+        k = np.array(list(self.k.values()))
+        capacity = np.stack([nodes.allocatable(resource) for resource in self.k], axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            before = slope * expected.mean + curve * expected.variance
-            added = expected.pod_deviation**2 + 2.0 * expected.pod_deviation * expected.shared
-            rise = slope * expected.pod_mean + curve * added
-            weight = np.log(capacity / nodes.usual_allocatable(resource))
-            rise = np.maximum(rise, 1e-12)
-            return weight + before + rise + np.log(-np.expm1(-rise))
+            weight = np.log(capacity / mean_known(capacity)) - k
+            return np.stack([k / capacity, k * k / (2.0 * capacity * capacity), weight], axis=1)
+
+
+def mean_known(values: Floats) -> Floats:
+    """The mean of each column over what is known of it; NaN if nothing is."""
+    known = ~np.isnan(values)
+    total = np.where(known, values, 0.0).sum(axis=0)
+    return np.divide(total, known.sum(axis=0), out=np.full(len(total), np.nan), where=known.any(axis=0))
+
+
+def _log_sum(costs: Floats) -> Floats:
+    """ln of the sum over resources (last axis) of exp(cost); a resource that is NaN has no part in it."""
+    total = costs[:, 0]
+    for column in range(1, costs.shape[1]):
+        other = costs[:, column]
+        both = np.logaddexp(total, other)
+        total = np.where(np.isnan(both), np.fmax(total, other), both) if np.isnan(both).any() else both
+    return total

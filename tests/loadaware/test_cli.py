@@ -20,7 +20,10 @@ from loadaware import __version__
 from loadaware.cli import cli
 from tests.collectors.fake_api_server import write_kubeconfig
 
-COMMANDS = ["check-config", "completion", "demo", "doctor", "schedule-config", "score", "serve", "version"]
+COMMANDS = [
+    "check-config", "completion", "demand", "demo", "doctor", "schedule-config", "score", "serve", "simulate",
+    "version",
+]  # fmt: skip
 
 STATE = """
 nodes:

@@ -91,6 +91,15 @@ def test_what_is_kept_or_provided_is_no_cause_for_warning(text: str) -> None:
     assert warnings(parse(text)) == []
 
 
+def test_where_learned_demand_cannot_be_kept_or_asked_for_is_told(tmp_path: Path) -> None:
+    text = "demand: {stateFile: /nowhere/demand, handOver: {url: 'http://a', caFile: /ca.pem}}"
+    assert warnings(parse(text)) == [
+        "demand.stateFile: there is no folder /nowhere",
+        "demand.handOver.caFile: there is no file '/ca.pem'",
+    ]
+    assert warnings(parse(f"demand: {{stateFile: {tmp_path}/demand, handOver: {{url: 'http://a'}}}}")) == []
+
+
 def test_certificates_that_are_not_there_are_told_one_by_one(tmp_path: Path) -> None:
     (tmp_path / "cert.pem").touch()
     config = parse(f"server: {{tls: {{certFile: {tmp_path}/cert.pem, keyFile: /key.pem, clientCaFile: /ca.pem}}}}")

@@ -206,27 +206,27 @@ def test_limits_count_the_larger_of_limit_and_request() -> None:
 # -- Booked at the answer -------------------------------------------------------------------------------------------
 
 
-def test_a_booking_counts_at_once_by_its_shares() -> None:
+def test_a_booking_counts_at_once_shared_among_its_nodes() -> None:
     ledger = ledger_of(measured(NOW))
-    ledger.book("x", ONE, ["a", "b"], [0.75, 0.25], NOW)
+    ledger.book("x", ONE, ["a", "b"], NOW)
     assert len(ledger) == 1
-    assert cpu_in_flight(ledger) == cpu_requested(ledger) == ledger.pods.tolist() == [0.75, 0.25]
+    assert cpu_in_flight(ledger) == cpu_requested(ledger) == ledger.pods.tolist() == [0.5, 0.5]
 
 
 def test_a_booking_moves_when_the_pod_is_asked_for_again() -> None:
     ledger = ledger_of(measured(NOW))
-    ledger.book("x", ONE, ["a"], [1.0], NOW)
-    ledger.book("x", ONE, ["b"], [1.0], NOW + 1.0)
+    ledger.book("x", ONE, ["a"], NOW)
+    ledger.book("x", ONE, ["b"], NOW + 1.0)
     assert len(ledger) == 1
     assert cpu_in_flight(ledger) == [0.0, 1.0]
-    ledger.book("x", ONE, [], [], NOW + 2.0)
+    ledger.book("x", ONE, [], NOW + 2.0)
     assert len(ledger) == 0
     assert cpu_in_flight(ledger) == [0.0, 0.0]
 
 
 def test_the_watch_settles_a_booking_wherever_the_pod_really_went() -> None:
     ledger = ledger_of(measured(NOW))
-    ledger.book("x", ONE, ["a"], [1.0], NOW)
+    ledger.book("x", ONE, ["a"], NOW)
     ledger.bound(PodBound("x", "b", ONE, NOW + 1.0))
     assert len(ledger) == 0
     assert cpu_in_flight(ledger) == cpu_requested(ledger) == [0.0, 1.0]
@@ -235,16 +235,16 @@ def test_the_watch_settles_a_booking_wherever_the_pod_really_went() -> None:
 def test_a_pod_that_was_bound_is_not_booked_any_more_unless_it_left_and_comes_back() -> None:
     ledger = ledger_of(measured(NOW))
     ledger.bound(PodBound("x", "b", ONE, NOW + 1.0))
-    ledger.book("x", ONE, ["a"], [1.0], NOW + 2.0)
+    ledger.book("x", ONE, ["a"], NOW + 2.0)
     assert cpu_requested(ledger) == [0.0, 1.0]
     ledger.left(PodLeft("x", "b", ONE, NOW + 1.0))
-    ledger.book("x", ONE, ["a"], [1.0], NOW + 3.0)
+    ledger.book("x", ONE, ["a"], NOW + 3.0)
     assert cpu_requested(ledger) == [1.0, 0.0]
 
 
 def test_a_pod_that_is_deleted_before_it_was_bound_frees_its_booking() -> None:
     ledger = ledger_of(measured(NOW))
-    ledger.book("x", ONE, ["a"], [1.0], NOW)
+    ledger.book("x", ONE, ["a"], NOW)
     ledger.left(PodLeft("x"))
     assert len(ledger) == 0
     assert cpu_requested(ledger) == [0.0, 0.0]
@@ -253,8 +253,8 @@ def test_a_pod_that_is_deleted_before_it_was_bound_frees_its_booking() -> None:
 def test_a_booking_expires_when_no_watch_tells() -> None:
     ledger = InFlight([BALANCING], booking_seconds=10.0)
     ledger.restart(measured(NOW))
-    ledger.book("x", ONE, ["a"], [1.0], NOW)
-    ledger.book("y", ONE, ["b"], [1.0], NOW + 5.0)
+    ledger.book("x", ONE, ["a"], NOW)
+    ledger.book("y", ONE, ["b"], NOW + 5.0)
     ledger.expire(NOW + 9.9)
     assert cpu_in_flight(ledger) == [1.0, 1.0]
     ledger.expire(NOW + 10.0)
@@ -266,9 +266,9 @@ def test_a_booking_expires_when_no_watch_tells() -> None:
 def test_asking_again_prolongs_a_booking() -> None:
     ledger = InFlight([BALANCING], booking_seconds=10.0)
     ledger.restart(measured(NOW))
-    ledger.book("x", ONE, ["a"], [1.0], NOW)
-    ledger.book("y", ONE, ["b"], [1.0], NOW + 1.0)
-    ledger.book("x", ONE, ["a"], [1.0], NOW + 8.0)
+    ledger.book("x", ONE, ["a"], NOW)
+    ledger.book("y", ONE, ["b"], NOW + 1.0)
+    ledger.book("x", ONE, ["a"], NOW + 8.0)
     ledger.expire(NOW + 12.0)
     assert cpu_in_flight(ledger) == [1.0, 0.0]
 
@@ -276,7 +276,7 @@ def test_asking_again_prolongs_a_booking() -> None:
 def test_bookings_are_bounded_and_the_oldest_go_first() -> None:
     ledger = ledger_of(measured(NOW))
     for n in range(MOST_BOOKINGS + 10):
-        ledger.book(f"pod-{n}", ONE, ["a" if n < 10 else "b"], [1.0], NOW)
+        ledger.book(f"pod-{n}", ONE, ["a" if n < 10 else "b"], NOW)
     ledger.expire(NOW)
     assert len(ledger) == MOST_BOOKINGS
     assert cpu_requested(ledger) == pytest.approx([0.0, MOST_BOOKINGS])
@@ -284,7 +284,7 @@ def test_bookings_are_bounded_and_the_oldest_go_first() -> None:
 
 def test_bookings_outlive_a_snapshot_that_does_not_know_the_pod_yet() -> None:
     ledger = ledger_of(measured(NOW))
-    ledger.book("x", ONE, ["a", "b"], [0.5, 0.5], NOW)
+    ledger.book("x", ONE, ["a", "b"], NOW)
     ledger.restart(measured(NOW + 15.0, nodes=("b", "c")))
     assert cpu_in_flight(ledger) == cpu_requested(ledger) == [0.5, 0.0]
     ledger.bound(PodBound("x", "c", ONE, NOW + 16.0))
@@ -293,8 +293,8 @@ def test_bookings_outlive_a_snapshot_that_does_not_know_the_pod_yet() -> None:
 
 def test_a_pod_is_no_load_to_itself() -> None:
     ledger = ledger_of(measured(NOW))
-    ledger.book("x", ONE, ["a"], [1.0], NOW)
-    ledger.book("y", ONE, ["a"], [1.0], NOW)
+    ledger.book("x", ONE, ["a"], NOW)
+    ledger.book("y", ONE, ["a"], NOW)
     with ledger.without("x"):
         assert cpu_in_flight(ledger) == [1.0, 0.0]
     with ledger.without("nobody"):
@@ -304,7 +304,7 @@ def test_a_pod_is_no_load_to_itself() -> None:
 
 def test_a_pod_is_booked_again_even_if_asking_failed_meanwhile() -> None:
     ledger = ledger_of(measured(NOW))
-    ledger.book("x", ONE, ["a"], [1.0], NOW)
+    ledger.book("x", ONE, ["a"], NOW)
     with pytest.raises(RuntimeError), ledger.without("x"):
         raise RuntimeError
     assert cpu_in_flight(ledger) == [1.0, 0.0]
@@ -464,7 +464,7 @@ def test_a_scorer_whose_demand_raises_or_is_nonsense_counts_nothing_and_harms_no
     broken = Broken(price=price)
     ledger = InFlight([broken])
     ledger.restart(snapshot_of({"a": {}}))
-    ledger.book("x", ONE, ["a"], [1.0], NOW)
+    ledger.book("x", ONE, ["a"], NOW)
     usage = ledger.usage_for(broken)
     assert usage is not None
     assert not usage.any()

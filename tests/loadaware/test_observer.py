@@ -20,11 +20,13 @@ from collectors.cluster import (
 from collectors.manifests import Namespace, Pod
 from collectors.reading import Base
 from loadaware.changes import Change, PodBound, PodLeft
+from loadaware.kin import kin_of
 from loadaware.observer import Observer, ObserverSettings
 from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
 from tests.loadaware.builders import GIB, make_node, make_pod, make_reading, make_shape
 
 NOW = 10_000.0
+KIN = kin_of(make_pod(cpu=0.5))
 NAN = math.nan
 
 
@@ -87,7 +89,7 @@ def test_a_node_told_again_is_the_same_node_with_new_facts() -> None:
 def test_a_pod_told_before_its_node_counts_when_the_node_appears() -> None:
     observer = Observer()
     changes = tell(observer, PodSeen(make_pod("web", cpu=0.5, node="late", bound_at=NOW)))
-    assert changes == [PodBound("uid-web", "late", make_shape(cpu=0.5), NOW, workload="default/Pod/web")]
+    assert changes == [PodBound("uid-web", "late", make_shape(cpu=0.5), NOW, workload="default/Pod/web", kin=KIN)]
     assert observer.snapshot(NOW).names == ()
     tell(observer, NodeSeen(make_node("late")))
     snapshot = observer.snapshot(NOW)
@@ -158,7 +160,7 @@ def test_a_pod_without_a_uid_that_comes_back_elsewhere_moves() -> None:
     changes = tell(observer, PodSeen(make_pod("db-0", uid="", cpu=0.5, node="b", bound_at=NOW)))
     assert changes == [
         PodLeft("default/db-0", "a", make_shape(cpu=0.5), NOW - 500.0, workload="default/Pod/db"),
-        PodBound("default/db-0", "b", make_shape(cpu=0.5), NOW, workload="default/Pod/db"),
+        PodBound("default/db-0", "b", make_shape(cpu=0.5), NOW, workload="default/Pod/db", kin=KIN),
     ]
     assert pod_counts(observer.snapshot(NOW)) == {"a": 0.0, "b": 1.0}
 
@@ -508,18 +510,21 @@ def test_a_snapshots_arrays_refuse_to_be_written() -> None:
             array[0] = 1.0
 
 
-def test_placed_pods_are_those_that_some_sample_of_the_window_has_not_seen() -> None:
-    observer = observer_of("a", "b", window_seconds=900.0)
+@pytest.mark.parametrize(("window", "missed"), [(900.0, 3600.0), (7200.0, 7200.0)])
+def test_placed_pods_are_those_that_some_sample_of_the_window_or_the_hour_has_not_seen(
+    window: float, missed: float
+) -> None:
+    observer = observer_of("a", "b", window_seconds=window)
     observer.feed(make_reading({"a": (1.0, GIB)}, NOW), NOW)
     for name, node, bound_at in (
-        ("old", "a", NOW - 901.0),
-        ("recent", "a", NOW - 899.0),
+        ("old", "a", NOW - missed - 1.0),
+        ("recent", "a", NOW - missed + 1.0),
         ("new", "a", NOW + 5.0),
         ("unmeasured", "b", 0.0),
     ):
         tell(observer, PodSeen(make_pod(name, cpu=0.1, node=node, bound_at=bound_at)))
     placed = observer.snapshot(NOW).placed
-    assert sorted(placed.bound_at.tolist()) == [0.0, NOW - 899.0, NOW + 5.0]
+    assert sorted(placed.bound_at.tolist()) == [0.0, NOW - missed + 1.0, NOW + 5.0]
 
 
 def test_limits_count_the_larger_of_limit_and_request_of_each_pod() -> None:

@@ -91,7 +91,7 @@ def test_bindings_are_counted_back_from_the_moment_of_the_question() -> None:
     ledger.restart(snapshot)
     for n, age in enumerate((10.0, 50.0, 70.0)):
         ledger.bound(PodBound(f"p{n}", "fresh", make_shape(), NOW - age))
-    ledger.book("booked", make_shape(), ["fresh", "ageing"], [0.5, 0.5], NOW)
+    ledger.book("booked", make_shape(), ["fresh", "ageing"], NOW)
     nodes = ask(["fresh", "ageing"], snapshot, ledger).nodes(rows(0, 1), None)
     assert nodes.bindings_within(60.0).tolist() == [2.5, 0.5]
     assert nodes.bindings_within(300.0).tolist() == [3.5, 0.5]

@@ -1,3 +1,4 @@
+import json
 import logging
 import queue
 import threading
@@ -19,12 +20,25 @@ from collectors.errors import SourceUnreachableError
 from collectors.manifests import Namespace
 from collectors.reading import Reading
 from loadaware.changes import PodBound, PodLeft
+from loadaware.demand_format import decode
+from loadaware.kin import kin_of
 from loadaware.observer import Observer
-from loadaware.refresh import MOST_CHANGES, Inbox, Item, ReadingFailed, Refresh, keep_reading
+from loadaware.queries import DemandQuery, Piece, StateQuery
+from loadaware.refresh import (
+    MOST_CHANGES,
+    Inbox,
+    Item,
+    PastReading,
+    ReadingFailed,
+    Refresh,
+    bring_past_pods,
+    keep_reading,
+)
 from loadaware.service import Message
 from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
 from loadaware.status import Status
 from tests.loadaware.builders import Clock, make_node, make_pod, make_reading
+from tests.loadaware.learned import reading_of, rows_of, running_pod
 
 PATIENCE_SECONDS = 10.0
 LISTS: tuple[Event, ...] = (
@@ -132,7 +146,9 @@ def test_after_the_beginning_pods_are_news() -> None:
     telling = Telling()
     telling.take(*LISTS, bound("early"), telling.reading())
     (news,) = telling.take(bound("late"))
-    assert news == (PodBound("uid-late", "a", make_pod(cpu=1.0).shape, telling.clock(), workload="default/Pod/late"),)
+    pod = make_pod(cpu=1.0)
+    bound_late = PodBound("uid-late", "a", pod.shape, telling.clock(), workload="default/Pod/late", kin=kin_of(pod))
+    assert news == (bound_late,)
 
 
 def test_the_nodes_count_as_listed_when_the_observer_knows_them_or_never_will() -> None:
@@ -472,3 +488,124 @@ def test_a_past_that_cannot_be_read_does_not_keep_from_reading_on(
     keep_reading(source, inbox, 15.0, Clock(), warm_seconds=900.0)
     assert brought(inbox) == [READING, READING]
     assert "the window fills from now on" in caplog.text
+
+
+# -- What was learned ---------------------------------------------------------------------------------------------
+
+
+def taught() -> Telling:
+    telling = Telling()
+    telling.take(*LISTS, PodSeen(running_pod("web-0")))
+    telling.take(reading_of({"web-0": (0.5, 2.0**30)}, telling.clock()))
+    return telling
+
+
+def answer(messages: list[Message]) -> list[Piece]:
+    return [message for message in messages if isinstance(message, Piece)]
+
+
+def test_who_asks_for_what_was_learned_is_given_it_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loadaware.refresh.PIECE_BYTES", 100)
+    telling = taught()
+    pieces = answer(telling.take(StateQuery(7)))
+    assert len(pieces) > 3
+    assert {piece.number for piece in pieces} == {7}
+    assert [piece.last for piece in pieces] == [False] * (len(pieces) - 1) + [True]
+    state = decode(b"".join(piece.data for piece in pieces))
+    assert rows_of(state) == rows_of(telling.observer.export(telling.clock()))
+
+
+def test_before_anything_is_learned_there_is_nothing_to_hand_over() -> None:
+    telling = Telling()
+    telling.take(*LISTS)
+    assert answer(telling.take(StateQuery(7))) == [Piece(7, b"", True)]
+
+
+def test_who_asks_for_demand_is_given_the_report_and_who_asks_wrongly_the_reason() -> None:
+    telling = taught()
+    (piece,) = answer(telling.take(DemandQuery(8, "cpu", 10, "shop")))
+    assert [entry["workload"] for entry in json.loads(piece.data)["workloads"]] == ["shop/Pod/web"]
+    (refused,) = answer(telling.take(DemandQuery(9, "disk", 10)))
+    assert (refused.number, refused.last) == (9, True)
+    assert refused.refused.startswith("sort is name, pods or one of")
+
+
+def test_the_past_teaches_and_changes_neither_the_window_nor_the_status() -> None:
+    telling = Telling()
+    telling.take(*LISTS, PodSeen(running_pod("web-0")))
+    assert telling.take(PastReading(reading_of({"web-0": (0.5, 2.0**30)}, 400.0))) == []
+    assert telling.observer.worth_keeping
+    assert telling.observer.export(1000.0).newest == 400.0
+
+
+def test_the_loop_calls_what_is_to_be_done_between_batches() -> None:
+    telling, inbox = Telling(), Inbox()
+    called: list[int] = []
+
+    def between() -> None:
+        called.append(len(called))
+        if len(called) == 3:
+            inbox.stopping.set()
+
+    telling.refresh.run(inbox, between)
+    assert called == [0, 1, 2]
+
+
+def test_pods_that_are_listed_or_forbidden_are_known_to_be() -> None:
+    for event in (Relisted("pods", frozenset()), Forbidden("pods", "pods are not counted")):
+        telling = Telling()
+        assert not telling.refresh.pods_listed.is_set()
+        telling.take(event)
+        assert telling.refresh.pods_listed.is_set()
+
+
+class WithPodPast(Script):
+    """A source that knows what pods used."""
+
+    past: Sequence[Reading] = ()
+    trouble: Exception | None = None
+
+    def pod_history(self, since: float) -> Iterator[Reading]:
+        for reading in self.past:
+            self._clock.advance(self._takes)
+            yield reading
+        if self.trouble is not None:
+            raise self.trouble
+
+
+PAST = tuple(reading_of({"web-0": (0.5, 1.0)}, 100.0 * number) for number in range(1, 5))
+
+
+def test_pods_past_is_brought_oldest_first() -> None:
+    inbox = new_inbox()
+    source = WithPodPast(inbox)
+    source.past = PAST
+    bring_past_pods(source, inbox, 0.0, Clock())
+    assert brought(inbox) == [PastReading(reading) for reading in PAST]
+
+
+def test_a_source_that_knows_no_past_of_pods_is_not_asked() -> None:
+    inbox = new_inbox()
+    bring_past_pods(Script(inbox), inbox, 0.0, Clock())
+    assert brought(inbox) == []
+
+
+@pytest.mark.parametrize("trouble", [UNREACHABLE, ZeroDivisionError("oh")])
+def test_a_past_of_pods_that_cannot_be_read_is_one_line_in_the_log(
+    trouble: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    inbox = new_inbox()
+    source = WithPodPast(inbox)
+    source.past, source.trouble = PAST[:1], trouble
+    bring_past_pods(source, inbox, 0.0, Clock())
+    assert brought(inbox) == [PastReading(PAST[0])]
+    assert caplog.text.count("learned from now on") == 1
+
+
+def test_a_slow_source_does_not_keep_the_first_reading_waiting_for_long(caplog: pytest.LogCaptureFixture) -> None:
+    inbox, clock = new_inbox(), Clock()
+    source = WithPodPast(inbox, clock=clock, takes=15.0)
+    source.past = PAST
+    bring_past_pods(source, inbox, 0.0, clock, patience_seconds=20.0)
+    assert len(brought(inbox)) == 2
+    assert "longer than 20 s" in caplog.text

@@ -62,7 +62,7 @@ def test_no_label_can_hold_the_name_of_a_node_or_a_pod() -> None:
 
 def test_every_reason_in_the_code_is_documented_and_nothing_else_is() -> None:
     sources = [path.read_text() for path in Path(next(iter(loadaware.extender.__path__))).glob("*.py")]
-    named = r'(?:RequestError\(|_refused\(verb, |errors\.labels\(verb, )"([a-z_]+)"'
+    named = r'(?:RequestError\(|\brefused\(verb, |errors\.labels\(verb, )"([a-z_]+)"'
     chosen = r'(?:reason = |else |f)"([a-z]+_[a-z]+)(?:"|: )'
     found = (found for source in sources for found in re.findall(f"{named}|{chosen}", source))
     in_code = {first or second for first, second in found}

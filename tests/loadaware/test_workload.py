@@ -1,7 +1,7 @@
 import pytest
 
 from collectors.manifests import Owner, Pod
-from loadaware.workload import workload_of
+from loadaware.workload import workload_of, workloads_named_like
 
 CASES = [
     # owner, labels, pod's name -> workload
@@ -22,3 +22,27 @@ CASES = [
 @pytest.mark.parametrize(("owner", "labels", "name", "expected"), CASES)
 def test_a_pod_belongs_to_its_top_owner(owner: Owner | None, labels: dict[str, str], name: str, expected: str) -> None:
     assert workload_of(Pod(namespace="shop", name=name, owner=owner, labels=labels)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("web-7d4b9c6f5d-x7k2p", "shop/Deployment/web"),
+        ("backup-28912345-x7k2p", "shop/CronJob/backup"),
+        ("agent-x7k2p", "shop/DaemonSet/agent"),
+        ("db-0", "shop/StatefulSet/db"),
+        ("alone", "shop/Pod/alone"),
+    ],
+)
+def test_of_a_pod_that_is_gone_the_name_alone_tells_the_likeliest_workload(name: str, first: str) -> None:
+    assert workloads_named_like(f"shop/{name}")[0] == first
+
+
+@pytest.mark.parametrize(("owner", "labels", "_", "expected"), CASES)
+def test_whoever_owned_a_pod_is_among_those_that_its_name_tells(
+    owner: Owner | None, labels: dict[str, str], _: str, expected: str
+) -> None:
+    if owner is None or owner.kind == "Rollout":  # a bare pod may be called anything; others' controllers are not known
+        return
+    ending = "0" if owner.kind == "StatefulSet" else "x7k2p"
+    assert expected in workloads_named_like(f"shop/{owner.name}-{ending}")

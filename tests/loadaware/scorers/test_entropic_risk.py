@@ -19,10 +19,10 @@ def nodes_of(**cpu: dict[str, str]) -> Nodes:
 
 
 def log_rise(mean: float, deviation: float, request: float, capacity: float = 8.0, k: float = 10.0) -> float:
-    """ln(C/C) + g' + ln(1 - exp(g - g')), written out."""
+    """ln(C/C) - k + g' + ln(1 - exp(g - g')), written out."""
     before = k * mean / capacity + k**2 * deviation**2 / (2 * capacity**2)
     after = before + k * request / capacity
-    return after + math.log(1 - math.exp(before - after))
+    return after - k + math.log(1 - math.exp(before - after))
 
 
 def test_without_pod_metrics_the_nodes_own_mean_and_deviation_make_the_rise() -> None:
