@@ -18,6 +18,12 @@ integration: .venv/test.done ## run the tests that need a real Prometheus (built
 	@$(BIN)/python -m pytest -m integration tests/integration
 e2e: .venv/test.done ## run the tests that need a real control plane (built from source once)
 	@$(BIN)/python -m pytest -m e2e tests/e2e
+benchmark-quality: .venv/test.done ## compare placements with every peer, for hours (TRACES=folder RUNS=10 JOBS=2); resumable
+	@$(BIN)/python -m tests.benchmarks.measure_quality --traces "$(TRACES)" --runs $(or $(RUNS),10) $(if $(JOBS),--jobs $(JOBS))
+benchmark: .venv/test.done ## measure the wire against an extender in Go, write docs/benchmarks/wire.md (half an hour; QUICK=1: minutes)
+	@$(BIN)/python -m tests.benchmarks.measure_wire $(if $(QUICK),--quick)
+baseline: .venv/test.done ## take the work that a request is now as the baseline of the tests
+	@$(BIN)/python -m tests.benchmarks.hot_path_counts --write
 check: .venv/test.done ## lint, format, types, import contracts
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 format: .venv/test.done ## mend what the linter can mend
@@ -26,7 +32,7 @@ lock: ## pin every dependency anew (needs `uv` on the PATH)
 	@$(UV) --group build pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra history --group build --group test pyproject.toml -o requirements/test.txt
 clean: ## remove what was made
 	@rm -rf .venv dist build .coverage* .mypy_cache .ruff_cache .hypothesis
-.PHONY: help setup run test test-slow integration e2e check format lock clean
+.PHONY: help setup run test test-slow integration e2e benchmark-quality benchmark baseline check format lock clean
 
 UV := uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-annotate --upgrade --custom-compile-command 'make lock'
 .venv/bin/python:

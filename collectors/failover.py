@@ -4,13 +4,13 @@ Every `compare_every` readings the second is read too; the median difference of 
 the larger, is told with the reading when it is above `margin`. A second source that fails is worth a note, no more.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from collectors.errors import CollectorError
-from collectors.reading import CPU, Collector, HasHistory, Reading
+from collectors.reading import CPU, Collector, HasHistory, HasPodHistory, Reading
 
 
 class Failover:
@@ -43,6 +43,21 @@ class Failover:
             except CollectorError:
                 return past[1].history(since)
         return past[0].history(since) if past else ()
+
+    def pod_history(self, since: float) -> Iterator[Reading]:
+        """What pods used, from the first source that can tell; one that breaks off in the middle is not begun anew."""
+        past = [source for source in (self._first, self._second) if isinstance(source, HasPodHistory)]
+        for number, source in enumerate(past):
+            begun = False
+            try:
+                for reading in source.pod_history(since):
+                    begun = True
+                    yield reading
+            except CollectorError:
+                if begun or number == len(past) - 1:
+                    raise
+            else:
+                return
 
     def _stand_in(self, error: CollectorError) -> Reading:
         try:

@@ -46,6 +46,9 @@ class Answer:
 class HttpSession(requests.Session):
     """A session that brings its own credentials to every request and bounds every answer."""
 
+    largest_answer_bytes: int | None = None
+    """Less than LARGEST_ANSWER_BYTES, for who expects less."""
+
     def __init__(self, url: str, access: HttpAccess) -> None:
         super().__init__()
         self.access = access
@@ -77,7 +80,7 @@ class HttpSession(requests.Session):
         deadline = time.monotonic() + seconds
         try:
             with super().request(method, url, timeout=seconds, stream=True, allow_redirects=False, **sent) as response:
-                return _whole(response, url, deadline)
+                return _whole(response, url, deadline, self.largest_answer_bytes or LARGEST_ANSWER_BYTES)
         except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
             raise SourceUnreachableError(url=url, cause=f"no whole answer within {seconds:g} s") from error
         except (OSError, urllib3.exceptions.HTTPError) as error:
@@ -151,7 +154,7 @@ def _unproxied() -> str:
     return f"{named},{LOOPBACK}" if named else LOOPBACK
 
 
-def _whole(response: requests.Response, url: str, deadline: float) -> Answer:
+def _whole(response: requests.Response, url: str, deadline: float, largest: int) -> Answer:
     """Read to the end. `requests` bounds only the wait for each piece, so the sum is bounded here."""
     pieces, size = [], 0
     for piece in _pieces(response):
@@ -159,8 +162,8 @@ def _whole(response: requests.Response, url: str, deadline: float) -> Answer:
         size += len(piece)
         if time.monotonic() > deadline:
             raise requests.Timeout
-        if size > LARGEST_ANSWER_BYTES:
-            raise SourceUnreachableError(url=url, cause=f"the answer is longer than {LARGEST_ANSWER_BYTES} bytes")
+        if size > largest:
+            raise SourceUnreachableError(url=url, cause=f"the answer is longer than {largest} bytes")
     return Answer(
         url=url,
         status=response.status_code,

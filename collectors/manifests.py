@@ -331,7 +331,17 @@ def _declared(container: _Container) -> tuple[Resources, Resources]:
     declared = container.resources
     if declared is None:
         return (), ()
-    return resources_from(declared.requests), resources_from(declared.limits)
+    return _shared(declared.requests), _shared(declared.limits)
+
+
+def _shared(quantities: _Quantities | None) -> Resources:
+    return _read_once(tuple(quantities.items())) if quantities else ()
+
+
+@lru_cache(maxsize=16_384)
+def _read_once(quantities: tuple[tuple[str, str | int | float], ...]) -> Resources:
+    """Many pods declare the same, and each is asked about while kube-scheduler waits."""
+    return resources_from(dict(quantities))
 
 
 _Declared = tuple[tuple[Resources, Resources], ...]

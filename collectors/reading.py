@@ -102,6 +102,15 @@ class Collector(Protocol):
 
 
 @runtime_checkable
+class HasPodHistory(Protocol):
+    """A collector whose source knows what pods used in the past."""
+
+    def pod_history(self, since: float) -> Iterator[Reading]:
+        """Readings of pods alone since that moment, oldest first and far apart, or raise CollectorError."""
+        ...
+
+
+@runtime_checkable
 class HasHistory(Protocol):
     """A collector whose source has a past."""
 

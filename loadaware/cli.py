@@ -12,6 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
 DEFAULTS = "<defaults>"
 
 
@@ -63,6 +64,20 @@ def _scorer_names(_context: click.Context, _option: click.Parameter, begun: str)
     return [name for name in known_scorers() if name.lower().startswith(begun.lower())]
 
 
+def _policy_names(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    """Shell completion of --policy."""
+    from loadaware.simulation.policy_names import known
+
+    return [name for name in known() if name.lower().startswith(begun.lower())]
+
+
+def _setting_names(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    """Shell completion of --setting."""
+    from loadaware.simulation.sensitivity import CIRCUMSTANCES
+
+    return [name for name in CIRCUMSTANCES if name.startswith(begun.lower())]
+
+
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(None, "--version", package_name="loadaware", message="%(prog)s %(version)s")
 def cli() -> None:
@@ -76,7 +91,9 @@ def cli() -> None:
     Rank nodes from a file:     loadaware score --state state.yaml --pod pod.yaml
     Run it beside a cluster:    loadaware serve
     What kube-scheduler needs:  loadaware schedule-config --url http://loadaware.kube-system:8090
+    Which scorer, how good:     loadaware simulate --nodes 20 --hours 2
     What is wrong here?         loadaware doctor
+    Who requests too much?      loadaware demand
     """
 
 
@@ -139,6 +156,90 @@ def demo(  # noqa: PLR0917 - click passes options by name
 
     _check_folder("--picture", picture)
     sys.exit(run(port=port, nodes=nodes, load=load, speed=speed, seed=seed, duration_seconds=duration, picture=picture))
+
+
+@cli.command()
+@click.option(
+    "--traces", metavar="FOLDER", help="Recorded days, a file each: NAME-DAY.npz.  [default: generated usage]"
+)
+@click.option("--dataset", metavar="NAME", help="Only the files of --traces whose names begin so.")
+@click.option("--load", type=click.FloatRange(0.05, 0.95), default=0.5, show_default=True, help="CPU used, of all.")
+@click.option("--seeds", type=click.IntRange(1, 10_000), default=3, show_default=True, help="Paired runs per policy.")
+@click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="Seed n uses recorded day n.")
+@click.option("--nodes", type=click.IntRange(2, 5000), default=100, show_default=True, help="Simulated nodes.")
+@click.option("--hours", type=click.FloatRange(0.1, 168), default=24.0, show_default=True, help="Hours judged.")
+@click.option("--warm-up", type=click.FloatRange(0, 168), default=6.0, show_default=True, help="Hours before them.")
+@click.option("--policy", "policies", multiple=True, shell_complete=_policy_names,
+              help="Repeatable.  [default: default, TargetLoadPacking*3+default, EntropicRisk*3+default, clairvoyant]",
+              )  # fmt: skip
+@click.option("--setting", "settings", multiple=True, shell_complete=_setting_names,
+              help="Other circumstances, such as 20-nodes, all-new, stale; repeatable, they add up.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1, 256), help="Processes.  [default: one per core]")
+@click.option("--resume", metavar="FILE", help="Keep finished runs here, and do not run them again.")
+@click.option("--plot", metavar="FILE", help="Draw the comparison here, as SVG.")
+@_output_option
+def simulate(  # noqa: PLR0917 - click passes options by name
+    traces: str | None,
+    dataset: str | None,
+    load: float,
+    seeds: int,
+    first_seed: int,
+    nodes: int,
+    hours: float,
+    warm_up: float,
+    policies: tuple[str, ...],
+    settings: tuple[str, ...],
+    jobs: int | None,
+    resume: str | None,
+    plot: str | None,
+    output: str,
+) -> None:
+    """Compare placement policies on the same simulated days.
+
+    The live code under a virtual clock, in a cluster that is settled by a seed: nodes, arrivals and usage are the
+    same for every policy, so runs are paired. A policy sees only what a cluster would show it.
+
+    \b
+    Policies:
+      random, default                      any node that fits; kube-scheduler's default scores
+      EntropicRisk                         a scorer alone (docs/plugins.md lists them)
+      EntropicRisk*3+default               beside the default scores, like a plugin of weight 3
+      'EntropicRisk{range: 2}*3+default'   the same with args
+      constant, oracle                     in a scorer's place: no opinion; true demand known beforehand
+      clairvoyant, offline                 references: know the future of running pods, of all pods
+
+    \b
+    Settings:
+      all-new none-new low-churn high-churn uncorrelated smoothed 20-nodes tight small-pods stale fresh
+      restart amnesia blind-third no-pod-metrics nameless late-watch failing-nodes
+
+    \b
+    A first look, in seconds:   loadaware simulate --nodes 20 --hours 2 --warm-up 1
+    A figure to rely on:        loadaware simulate --traces traces/ --seeds 10 --resume runs.jsonl --plot quality.svg
+    A scorer against another:   loadaware simulate --policy default --policy 'LowestUsage*3+default' --policy offline
+    """
+    import os
+
+    from loadaware import simulating
+
+    options = simulating.Options(
+        traces=traces, dataset=dataset, load=load, seeds=seeds, first_seed=first_seed, nodes=nodes, hours=hours,
+        warm_up_hours=warm_up, policies=policies or simulating.POLICIES, settings=settings,
+    )  # fmt: skip
+    if plot:
+        simulating.check_picture(plot)
+    plan = simulating.plan(options)
+    store = simulating.open_store(resume, plan.days) if resume else None
+    try:
+        outcomes = simulating.run(plan, jobs or os.cpu_count() or 1, store)
+    except simulating.Stopped as stopped:
+        kept = f"; they are kept in {resume}, the same command goes on from there" if resume else ""
+        _remark(f"{stopped}{kept}")
+        sys.exit(EXIT_INTERRUPTED)
+    result = simulating.summary(outcomes)
+    if plot:
+        simulating.write_picture(plan, result, plot)
+    _print_json(simulating.as_json(plan, result)) if output == "json" else simulating.print_table(plan, result)
 
 
 @cli.command()
@@ -286,6 +387,37 @@ def doctor(
     else:
         print_findings(findings)
     sys.exit(1 if any(finding.verdict == "fail" for finding in findings) else 0)
+
+
+@cli.command()
+@click.option("--server", help="A running loadaware to ask.  [default: http://127.0.0.1:8090]")
+@click.option("--state-file", type=click.Path(dir_okay=False), help="The file of demand.stateFile, instead.")
+@click.option("--sort", default="cpu", show_default=True,
+              help="cpu, memory: by how much the requests should change; pods; name.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="So many workloads.")
+@click.option("--namespace", help="Of this namespace alone.")
+@_output_option
+def demand(  # noqa: PLR0917 - click passes options by name
+    server: str | None, state_file: str | None, sort: str, limit: int, namespace: str | None, output: str
+) -> None:
+    """Show what workloads use of what they request.
+
+    What each requests, what its pods were learned to use, what they should request instead, and what that comes to
+    in the whole cluster.
+
+    \b
+    loadaware demand --server http://127.0.0.1:8090 --sort memory
+    loadaware demand --state-file /var/lib/loadaware/demand --namespace shop
+    """
+    from loadaware import demand_listing
+
+    if server and state_file:
+        raise click.UsageError("--server and --state-file exclude each other")
+    if state_file:
+        told = demand_listing.read_file(state_file, sort, limit, namespace)
+    else:
+        told = demand_listing.ask_server(server or "http://127.0.0.1:8090", sort, limit, namespace)
+    _print_json(told) if output == "json" else demand_listing.print_report(told)
 
 
 @cli.command()

@@ -197,6 +197,46 @@ class InFlightSection(Section, frozen=True, kw_only=True):
     """How long a ranked pod stays booked if no watch tells where it went."""
 
 
+class HandOverSection(Section, frozen=True, kw_only=True):
+    """Another loadaware of the same cluster that hands over what it has learned when we start."""
+
+    url: str
+    """Where it answers, such as http://loadaware-headless.kube-system:8090. Each address of the name is asked in turn,
+    but not our own."""
+    timeout: Duration = Duration(5.0)
+    """How long all of it may take; the first reading waits for it."""
+    ca_file: str = ""
+    """For https: the authority that signed its certificate. Empty: the system's."""
+    cert_file: str = ""
+    """The certificate that we show it, if it asks for one."""
+    key_file: str = ""
+    """Its key. Empty: it is in the same file."""
+
+    def __post_init__(self) -> None:
+        if not 0.1 <= self.timeout <= 60:
+            raise ValueError("timeout must be in 100ms..1m")
+
+
+class DemandSection(Section, frozen=True, kw_only=True):
+    """Where learned demand comes from at start, and where it is kept. Of what several know, the newest counts."""
+
+    state_file: str = ""
+    """The file in which it is kept over restarts. Empty: none. Its folder must exist and be writable."""
+    save_interval: Duration = Duration(300.0)
+    """How often it is saved, besides at a clean stop. A crash costs what was learned since."""
+    hand_over: HandOverSection | None = None
+    """Ask another replica for it at start."""
+    warm_up: Duration = Duration(6 * 3600.0)
+    """How much of pods' past is read at start where the source is a Prometheus (with `history`): as long as half of it
+    is remembered. 0s: none. What a file or a replica knows is not read again."""
+
+    def __post_init__(self) -> None:
+        if not 10 <= self.save_interval <= 86400:
+            raise ValueError("saveInterval must be in 10s..1d")
+        if self.warm_up > 7 * 86400:
+            raise ValueError("warmUp must be at most 7d")
+
+
 class TLSSection(Section, frozen=True, kw_only=True):
     """Certificates of the extender."""
 
@@ -270,6 +310,8 @@ class Config(Section, frozen=True, kw_only=True):
     """When data is doubted."""
     in_flight: InFlightSection = InFlightSection()
     """How unmeasured pods are counted."""
+    demand: DemandSection = DemandSection()
+    """How learned demand survives."""
     high_priority: int = 9000
     """Pods of this priority and above count as high-priority ones for plugins that keep them apart."""
     profiles: tuple[ProfileSection, ...] = DEFAULT_PROFILES

@@ -27,6 +27,13 @@ def _of_files(config: Config) -> Iterator[str]:
     for path, source in (("source", config.source), ("secondSource", config.second_source)):
         if isinstance(source, ReplaySource) and not Path(source.folder).is_dir():
             yield f"{path}.folder: there is no folder {source.folder}"
+    if config.demand.state_file and not Path(config.demand.state_file).absolute().parent.is_dir():
+        yield f"demand.stateFile: there is no folder {Path(config.demand.state_file).absolute().parent}"
+    if from_other := config.demand.hand_over:
+        names = {"caFile": from_other.ca_file, "certFile": from_other.cert_file, "keyFile": from_other.key_file}
+        for name, file in names.items():
+            if file and not Path(file).is_file():
+                yield f"demand.handOver.{name}: there is no file {file!r}"
     if tls := config.server.tls:
         files = {"certFile": tls.cert_file, "keyFile": tls.key_file, "clientCaFile": tls.client_ca_file}
         for name, file in files.items():

@@ -6,6 +6,7 @@ filter refuses a pod before it looks at any node (`pre_filter`) stays refused, o
 """
 
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -65,8 +66,7 @@ def filter_nodes(profile: Profile, question: Question, breaker: Breaker) -> Filt
     relaxed = bool(before.any() and not verdicts.remaining.any() and not verdicts.refused)
     if relaxed:
         _relax(profile, question, before, verdicts)
-    names = question.names
-    passed = tuple(names[position] for position in np.flatnonzero(verdicts.remaining).tolist())
+    passed = tuple(compress(question.names, verdicts.remaining.tolist()))
     return Filtering(
         profile.name, passed, verdicts.failed, verdicts.unresolvable, relaxed=relaxed, skipped=verdicts.skipped
     )

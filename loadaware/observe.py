@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import pickle
+import signal
 import sys
 import threading
 from multiprocessing.connection import Connection
@@ -26,6 +27,7 @@ def main(descriptor: int) -> None:
     order: Order = pickle.loads(_read(length))  # noqa: S301 - from our own parent
     configure_logs(order.config.log)
     inbox = Inbox()
+    signal.signal(signal.SIGTERM, lambda *_: inbox.stopping.set())  # the loop ends by itself, and keeps what it learned
     threading.Thread(target=_hear_parent, args=(inbox,), daemon=True).start()
     connection, sender = Connection(descriptor, readable=False), Sender()
 

@@ -1,7 +1,8 @@
-"""Questions to the observer that are asked rarely, and its replies: what it knows of some pods.
+"""Questions to the observer that are asked rarely, and its replies: what it knows of some pods, what it has learned.
 
 The serving process keeps no table of pods; preemption names victims by uid. So it asks, waits a moment, and goes on
-without an answer if none comes.
+without an answer if none comes. What was learned is asked for by people and by other replicas; it may be large, so it
+comes in pieces, each of which is taken in before anybody notices.
 """
 
 import msgspec
@@ -12,6 +13,24 @@ class PodsQuery(msgspec.Struct, frozen=True):
 
     number: int
     identities: tuple[str, ...]
+
+
+class StateQuery(msgspec.Struct, frozen=True):
+    """All that was learned, as demand_format writes it; nothing at all while it is not whole."""
+
+    number: int
+
+
+class DemandQuery(msgspec.Struct, frozen=True):
+    """What workloads request and use, as JSON: see demand_report."""
+
+    number: int
+    sort: str
+    limit: int
+    namespace: str | None = None
+
+
+Query = PodsQuery | StateQuery | DemandQuery
 
 
 class PodReply(msgspec.Struct, frozen=True):
@@ -27,3 +46,13 @@ class Reply(msgspec.Struct, frozen=True):
 
     number: int
     pods: tuple[PodReply, ...]
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A part of the answer to the query of that number, in their order."""
+
+    number: int
+    data: bytes
+    last: bool
+    refused: str = ""
+    """What is wrong with the query, if it cannot be answered."""

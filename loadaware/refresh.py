@@ -22,10 +22,12 @@ import msgspec
 from collectors.cluster import Event, Forbidden, Kind, NamespaceGone, NamespaceSeen, NodeGone, NodeSeen, Relisted
 from collectors.errors import CollectorError
 from collectors.manifests import Node
-from collectors.reading import Collector, HasHistory, Reading
+from collectors.reading import Collector, HasHistory, HasPodHistory, Reading
 from loadaware.changes import Change
+from loadaware.demand_format import encode
+from loadaware.demand_report import report
 from loadaware.observer import Observer
-from loadaware.queries import PodsQuery
+from loadaware.queries import DemandQuery, Piece, PodsQuery, Query, StateQuery
 from loadaware.service import Message
 from loadaware.status import Status
 
@@ -40,6 +42,10 @@ MOST_CHANGES = 50
 NODES_CHANGED_SECONDS = 1.0
 HOLD_SECONDS = 60.0
 """How long the whole picture is waited for at the start."""
+PAST_SECONDS = 20.0
+"""How long pods' past may be read before the first reading; what is not there by then is not learned."""
+PIECE_BYTES = 2**20
+"""Of a long answer: taking one in takes the server's only thread less than a millisecond."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,14 @@ class ReadingFailed:
     error: str
 
 
-Item = Event | Reading | ReadingFailed | PodsQuery
+@dataclass(frozen=True)
+class PastReading:
+    """What pods used at a moment before the first reading: for learning alone."""
+
+    reading: Reading
+
+
+Item = Event | Reading | ReadingFailed | PastReading | Query
 
 
 @dataclass
@@ -94,12 +107,15 @@ class Refresh:
         self._resuming = resuming
         self.nodes_listed = threading.Event()
         """Set when the observer knows the nodes, or never will: a reading before that would be in vain."""
+        self.pods_listed = threading.Event()
+        """The same of pods."""
 
-    def run(self, inbox: Inbox) -> None:
-        """Until the inbox says stop."""
+    def run(self, inbox: Inbox, between: Callable[[], None] = lambda: None) -> None:
+        """Until the inbox says stop; `between` is called after each batch, and several times a second."""
         while not inbox.stopping.is_set():
             batch = _drain(inbox.items, wait_seconds=0.25)
             self.take(batch)
+            between()
 
     def take(self, batch: Sequence[tuple[Item, float]]) -> None:
         """Tell and feed what came in, and publish what follows from it."""
@@ -108,8 +124,10 @@ class Refresh:
             if isinstance(item, Reading):
                 self._publish_changes(changes)
                 self._fed(item, seconds)
-            elif isinstance(item, PodsQuery):
-                self._publish(self._observer.answer(item))
+            elif isinstance(item, PastReading):
+                self._observer.feed_past(item.reading)
+            elif isinstance(item, Query):
+                self._answer(item)
             elif isinstance(item, ReadingFailed):
                 self._publish_changes(changes)
                 self._failed(item.error)
@@ -120,6 +138,24 @@ class Refresh:
             self._begin_if_whole()
         elif self._changed_at is not None and self._clock() - self._changed_at >= NODES_CHANGED_SECONDS:
             self._publish_snapshot()
+
+    def _answer(self, query: Query) -> None:
+        if isinstance(query, PodsQuery):
+            self._publish(self._observer.answer(query))
+            return
+        try:
+            told, refused = self._told_of_demand(query), ""
+        except ValueError as error:
+            told, refused = b"", str(error)
+        for start in range(0, max(len(told), 1), PIECE_BYTES):
+            last = start + PIECE_BYTES >= len(told)
+            self._publish(Piece(query.number, told[start : start + PIECE_BYTES], last, refused))
+
+    def _told_of_demand(self, query: StateQuery | DemandQuery) -> bytes:
+        if isinstance(query, DemandQuery):
+            learned = self._observer.export(self._clock())
+            return msgspec.json.encode(report(learned, query.sort, query.limit, query.namespace))
+        return encode(self._observer.export(self._clock())) if self._observer.worth_keeping else b""
 
     def _begin_if_whole(self) -> None:
         if not self._missing or self._clock() >= self._begins_at:
@@ -136,6 +172,8 @@ class Refresh:
             self._missing.discard(event.kind)
             if event.kind == "nodes":
                 self.nodes_listed.set()
+            elif event.kind == "pods":
+                self.pods_listed.set()
         if self._changed_at is None and self._changes_snapshot(event):
             self._changed_at = self._clock()
         return changes
@@ -248,3 +286,26 @@ def _warm(collector: HasHistory, inbox: Inbox, since: float) -> None:
         logger.warning("the past cannot be read, the window fills from now on: %s", error)
     except Exception:
         logger.exception("the past cannot be read, the window fills from now on")
+
+
+def bring_past_pods(
+    collector: Collector, inbox: Inbox, since: float, clock: Callable[[], float], patience_seconds: float = PAST_SECONDS
+) -> None:
+    """What pods used since that moment, oldest first, if the source knows: before the first reading, or not at all."""
+    if not isinstance(collector, HasPodHistory):
+        return
+    started = clock()
+    try:
+        for reading in collector.pod_history(since):
+            if inbox.stopping.is_set():
+                return
+            inbox.put(PastReading(reading))
+            if clock() - started > patience_seconds:
+                logger.warning(
+                    "pods' past takes longer than %g s to read; the rest of it is left out", patience_seconds
+                )
+                return
+    except CollectorError as error:
+        logger.warning("pods' past cannot be read, what they use is learned from now on: %s", error)
+    except Exception:
+        logger.exception("pods' past cannot be read, what they use is learned from now on")

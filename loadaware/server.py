@@ -5,6 +5,7 @@ import contextlib
 import logging
 import math
 import signal
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -12,16 +13,19 @@ from pathlib import Path
 
 import msgspec
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from loadaware.adviser import AdviserSettings
 from loadaware.config import Config, ServerSection, load
 from loadaware.errors import ConfigError
-from loadaware.extender.app import make_app
+from loadaware.extender.answers import Answers
+from loadaware.extender.app import app_over
+from loadaware.extender.hot_path import hot_path
+from loadaware.extender.large_bodies import LargeBodies
+from loadaware.garbage import Housekeeping, collected_by_hand
 from loadaware.isolation import workers_of
 from loadaware.observer_process import ObserverProcess, Order
 from loadaware.profiles import adviser_settings
-from loadaware.queries import PodsQuery
+from loadaware.queries import Query
 from loadaware.service import Message, Service
 from loadaware.sources import check_source
 
@@ -31,22 +35,17 @@ RELOAD_SECONDS = 2.0
 """How often the file is looked at: a ConfigMap arrives as a swapped link, which no file event tells reliably."""
 
 
-class BoundedConnections(HttpToolsProtocol):
-    """Connections beyond the limit are answered 503. (uvicorn alone would then answer 503 on the others, too.)
-
-    A connection that never asks anything is closed like one that fell idle.
-    """
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-        """One more."""
-        super().connection_made(transport)
-        surplus = self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency
-        self.limit_concurrency = 0 if surplus else None
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
-
-
 class Server(uvicorn.Server):
     """Ends cleanly when told to. (uvicorn raises the signal again after the drain: nothing behind it would run.)"""
+
+    def __init__(self, config: uvicorn.Config, bodies: LargeBodies) -> None:
+        super().__init__(config)
+        self._bodies = bodies
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what is under way, then end what was started."""
+        await super().shutdown(sockets)
+        self._bodies.close()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -65,11 +64,12 @@ class Server(uvicorn.Server):
 def make_server(service: Service, section: ServerSection, file: str = "<config>") -> Server:
     """A uvicorn server over the app, with the limits of the configuration. Raises ConfigError for certificates."""
     tls = section.tls
+    answers, bodies = Answers(service, int(section.body_limit)), LargeBodies()
     config = uvicorn.Config(
-        make_app(service, int(section.body_limit)),
+        app_over(answers, bodies),
         host=section.address,
         port=section.port,
-        http=BoundedConnections,
+        http=hot_path(answers),
         loop="uvloop",
         ws="none",
         lifespan="off",
@@ -89,7 +89,7 @@ def make_server(service: Service, section: ServerSection, file: str = "<config>"
     except OSError as error:  # unreadable, not PEM, or a key that does not belong to the certificate
         files = ", ".join(filter(None, msgspec.structs.astuple(tls) if tls else ()))
         raise ConfigError(file, "server.tls", f"{files}: {error}") from error
-    return Server(config)
+    return Server(config, bodies)
 
 
 async def serve(service: Service, config: Config, order: Order | None = None, config_file: str | None = None) -> None:
@@ -104,16 +104,18 @@ async def serve(service: Service, config: Config, order: Order | None = None, co
     if service.api is not None:
         _ = service.api.url  # no credentials at all are wrong input; an API server that is away will come back
     observers = Observers(deliver, order)
-    service.questions.send = observers.ask
+    service.questions.send = service.demand_questions.send = observers.ask
     start_workers(service.adviser.settings)
     reloading = Reloading(service, observers, config_file, config) if config_file else None
-    task = asyncio.create_task(reloading.run()) if reloading else None
+    housekeeping = Housekeeping(lambda: server.server_state.total_requests)
+    tasks = [asyncio.create_task(each.run()) for each in (reloading, housekeeping) if each]
     try:
-        await server.serve()
+        with collected_by_hand():
+            await server.serve()
     finally:
-        if task is not None:
+        for task in tasks:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         stop_workers(service.adviser.settings)
         await asyncio.to_thread(observers.stop)
 
@@ -137,7 +139,7 @@ class Observers:
             self._order = msgspec.structs.replace(self._order, config=config, resuming=True)
             self._current = self._started(self._order)
 
-    def ask(self, query: PodsQuery) -> bool:
+    def ask(self, query: Query) -> bool:
         """Send a question to the process of the moment; whether it could be sent."""
         current = self._current
         return current is not None and current.ask(query)
@@ -156,7 +158,7 @@ class Observers:
 
 
 def _observed(config: Config) -> tuple[object, ...]:
-    return config.source, config.second_source, config.interval, config.window, config.high_priority
+    return config.source, config.second_source, config.interval, config.window, config.high_priority, config.demand
 
 
 class Reloading:

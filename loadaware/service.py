@@ -17,8 +17,9 @@ from loadaware.adviser import Adviser
 from loadaware.announcements import Announcements
 from loadaware.beliefs import beliefs
 from loadaware.changes import Change
+from loadaware.demand_questions import DemandQuestions
 from loadaware.ladder import Rung
-from loadaware.queries import Reply
+from loadaware.queries import Piece, Reply
 from loadaware.questions import Questions
 from loadaware.snapshot import Snapshot
 from loadaware.status import Status
@@ -27,7 +28,7 @@ from loadaware.window import Bools
 
 logger = logging.getLogger(__name__)
 
-Message = Snapshot | Status | Reply | Sequence[Change]
+Message = Snapshot | Status | Reply | Piece | Sequence[Change]
 
 
 class Service:
@@ -49,6 +50,7 @@ class Service:
         self._measured = False
         self._rung = Rung.UNKNOWN
         self.questions = Questions()
+        self.demand_questions = DemandQuestions()
         self.api = api
         self.announcements = Announcements(api, clock)
         self._counted_failures: Counter[tuple[str, str]] = Counter()
@@ -59,6 +61,8 @@ class Service:
             self._take_status(message)
         elif isinstance(message, Reply):
             self.questions.take(message)
+        elif isinstance(message, Piece):
+            self.demand_questions.take(message)
         elif isinstance(message, Snapshot):
             self.adviser.receive(message)
             self._measured = self._measured or bool(_measured(message).any())

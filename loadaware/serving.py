@@ -7,6 +7,7 @@ import uvloop
 
 from collectors.kubernetes_api import Credentials, KubernetesApi
 from loadaware.config import Config
+from loadaware.garbage import keep_freed_memory
 from loadaware.logs import configure_logs
 from loadaware.observer_process import Order
 from loadaware.server import serve
@@ -19,6 +20,7 @@ logger = logging.getLogger(__name__)
 def run_server(config: Config, order: Order | None, config_file: str | None, state_file: str | None) -> None:
     """Serve until SIGTERM or Ctrl-C. Raises ConfigError or CollectorError before anything is started."""
     configure_logs(config.log)
+    keep_freed_memory()
     api = None if order is None else KubernetesApi(Credentials(order.kubeconfig, order.context))
     service = make_service(config, config_file or "<defaults>", api=api)
     if state_file is not None:

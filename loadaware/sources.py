@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from collectors.kubernetes_api import KubernetesApi
 from collectors.reading import Collector, NodeIdentity
-from loadaware.config import Config, LoadWatcherSource, MetricsServerSource, PrometheusSource, Source
+from loadaware.config import Config, HandOverSection, LoadWatcherSource, MetricsServerSource, PrometheusSource, Source
 from loadaware.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collectors.http_access import HttpAccess
     from collectors.prometheus import PrometheusSettings
 
 Identities = Callable[[], Sequence[NodeIdentity]]
@@ -37,6 +38,24 @@ def check_source(config: Config, file: str) -> None:
                 HttpAccess(timeout_seconds=source.timeout)
         except ValueError as error:
             raise ConfigError(file, path, str(error)) from error
+    if config.demand.hand_over is not None:
+        try:
+            base_url(config.demand.hand_over.url)
+            hand_over_access(config.demand.hand_over)
+        except ValueError as error:
+            raise ConfigError(file, "demand.handOver", str(error)) from error
+
+
+def hand_over_access(section: HandOverSection) -> "HttpAccess":
+    """How another replica is approached. Raises ValueError if the settings cannot work together."""
+    from collectors.http_access import HttpAccess
+
+    return HttpAccess(
+        timeout_seconds=section.timeout,
+        ca_file=section.ca_file or None,
+        client_certificate_file=section.cert_file or None,
+        client_key_file=section.key_file or None,
+    )
 
 
 def has_past(config: Config) -> bool:

@@ -1,6 +1,7 @@
 """The only module that knows all others: from a configuration to running parts."""
 
 import logging
+import math
 import queue
 import threading
 import time
@@ -18,11 +19,14 @@ from collectors.watch import Watch
 from loadaware import __version__
 from loadaware.adviser import Adviser
 from loadaware.config import Config
+from loadaware.demand_file import DemandFile, Keeping
+from loadaware.demand_hand_over import ask_replica
+from loadaware.demand_state import DemandState
 from loadaware.observer import Observer
 from loadaware.observer_process import Order
 from loadaware.profiles import adviser_settings, observer_settings
-from loadaware.queries import PodsQuery
-from loadaware.refresh import Inbox, ReadingFailed, Refresh, keep_reading
+from loadaware.queries import Query
+from loadaware.refresh import Inbox, PastReading, ReadingFailed, Refresh, bring_past_pods, keep_reading
 from loadaware.service import Message, Service
 from loadaware.snapshot import Snapshot
 from loadaware.sources import has_past, make_collector
@@ -31,8 +35,9 @@ from loadaware.telemetry import Telemetry
 logger = logging.getLogger(__name__)
 
 KINDS: tuple[Kind, ...] = ("nodes", "pods", "namespaces")
-NODES_FIRST_SECONDS = 30.0
-"""How long the first reading waits for the list of nodes: without them its series match nothing."""
+LISTS_FIRST_SECONDS = 30.0
+"""How long the first reading waits for the lists of nodes and pods: without nodes its series match nothing, without
+pods all that a node uses would count as its rest."""
 
 
 def make_service(
@@ -75,17 +80,49 @@ def make_sources(order: Order) -> Sources:
 
 def observe(order: Order, publish: Callable[[Message], None], inbox: Inbox) -> None:
     """The observer process' whole life: watch, read, publish, and answer what is put into the inbox."""
-    sources = make_sources(order)
+    sources, demand = make_sources(order), order.config.demand
+    learned_until = restore_demand(order.config, sources.observer, time.time())
     refresh = Refresh(sources.observer, publish, time.time, resuming=order.resuming)
     for watch in sources.watches:
         _in_thread(f"watch-{watch.kind}", inbox, partial(watch.run, inbox.put))
 
     def read() -> None:
-        refresh.nodes_listed.wait(NODES_FIRST_SECONDS)
+        refresh.nodes_listed.wait(LISTS_FIRST_SECONDS)
+        refresh.pods_listed.wait(LISTS_FIRST_SECONDS)
+        if sources.warm_seconds and demand.warm_up:
+            since = max(time.time() - demand.warm_up, learned_until)
+            bring_past_pods(sources.collector, inbox, since, time.time)
         keep_reading(sources.collector, inbox, order.config.interval, time.time, sources.warm_seconds)
 
     _in_thread("collector", inbox, read)
-    refresh.run(inbox)
+    keeping = keep_demand(order.config, sources.observer)
+    refresh.run(inbox, keeping.tick if keeping else lambda: None)
+    if keeping is not None:
+        keeping.close()
+
+
+def restore_demand(config: Config, observer: Observer, now: float) -> float:
+    """Give the observer what was learned before: kept in a file, known by a replica. Until when that goes (or -inf)."""
+    section, found = config.demand, []
+    if section.state_file:
+        found.append(DemandFile(section.state_file).load(now))
+    if section.hand_over is not None:
+        found.append(ask_replica(section.hand_over, config.server.port, now))
+    states = [state for state in found if state is not None]
+    for state in states:
+        observer.restore(state)
+    return max((state.newest for state in states), default=-math.inf)
+
+
+def keep_demand(config: Config, observer: Observer) -> Keeping | None:
+    """Saves what the observer learned, if the configuration names a file."""
+    if not config.demand.state_file:
+        return None
+
+    def told() -> DemandState | None:
+        return observer.export(time.time()) if observer.worth_keeping else None
+
+    return Keeping(DemandFile(config.demand.state_file), config.demand.save_interval, told, time.time)
 
 
 def observe_once(order: Order, patience_seconds: float = 60.0) -> Snapshot:
@@ -121,7 +158,7 @@ def _tell_until_listed(sources: Sources, inbox: Inbox, patience_seconds: float) 
             raise SourceUnreachableError(sources.api.url, cause) from None
         if isinstance(event, Relisted | Forbidden):
             waiting.discard(event.kind)
-        if not isinstance(event, Reading | ReadingFailed | PodsQuery):
+        if not isinstance(event, Reading | ReadingFailed | PastReading | Query):
             sources.observer.tell(event, time.time())
 
 

@@ -33,6 +33,10 @@ MOST_POINTS = 10_000
 """Points per series in one range query; Prometheus refuses more than 11,000."""
 MOST_SAMPLES = 500_000
 """Samples in one answer, some 15 MB: a long past of a large cluster comes in more pieces."""
+PAST_STEP_SECONDS = 300.0
+"""Between the readings of pods' past, at least."""
+MOST_PAST_SAMPLES = 2_000_000
+"""Samples per resource in the whole of pods' past, some 60 MB to read: more pods are read further apart."""
 PODS_PER_NODE = 30
 """A guess, to size pieces of pod history; being wrong only makes them larger or smaller."""
 
@@ -74,6 +78,25 @@ class Prometheus:
         rows = len(identities) * (PODS_PER_NODE if pod_plan else 1)
         for grid in pieces(since, now, settings.step_seconds, rows):
             yield from self._past(grid, identities, plan, pod_plan)
+
+    def pod_history(self, since: float) -> Iterator[Reading]:
+        """What pods used since that moment, oldest first and without nodes. Read piece by piece while iterating.
+
+        A pod that is gone is among them under the name it had.
+        """
+        settings, now = self.settings, self._clock()
+        if not settings.pods:
+            return
+        ask = self._asking_at(now)
+        plan = choose(settings.questions("pod"), ask)
+        pods = max((len(ask(query).series) for query in plan.queries if query.resource in MANDATORY), default=0)
+        none = Measurements.empty(len(settings.resources))
+        for grid in pieces(since, now, past_step(now - since, pods), pods):
+            answers = ask_all(plan, partial(self._client.along, grid=grid))
+            rows = self._of_pods(answers).along(grid, settings.resources)
+            for at, of_pods in zip(grid.times, rows, strict=True):
+                if of_pods.names:
+                    yield Reading(SOURCE, float(at), settings.resources, none, of_pods)
 
     def match_report(self) -> MatchReport:
         """What matches what now. A query that fails is there with its error."""
@@ -201,6 +224,11 @@ def pieces(since: float, until: float, step: float, rows: int) -> Iterator[Grid]
     longest = max(1, min(MOST_POINTS, MOST_SAMPLES // max(1, rows)))
     for start in range(first, last + 1, longest):
         yield Grid(start * step, step, min(longest, last + 1 - start))
+
+
+def past_step(length: float, pods: int) -> float:
+    """Seconds between readings of pods' past, in whole minutes: as many as stay within MOST_PAST_SAMPLES."""
+    return max(PAST_STEP_SECONDS, 60.0 * math.ceil(length * pods / MOST_PAST_SAMPLES / 60.0))
 
 
 def _demand_mandatory(found: MatchedAnswers, identities: Sequence[NodeIdentity]) -> None:

@@ -1,14 +1,13 @@
 """The ASGI app: filter, prioritize, health, metrics, nodes. A handler reads, asks, answers.
 
-It fails open. A plugin that fails is skipped by the core, which is logged and counted here. Whatever else goes wrong
-after a pod and its nodes were read is logged and counted, too, and the answer is the one that changes nothing: every
-node passes, all nodes are equal. Anything but 200 from filter would keep the pod from being scheduled at all.
+It is the plain way. What kube-scheduler asks at every pod does not come by here but takes the short one (hot_path.py),
+unless there is something unusual about it; `Answers` is behind both.
 """
 
 import asyncio
-import logging
+import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -18,15 +17,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from loadaware.errors import LoadAwareError, RequestError, UnknownProfileError
-from loadaware.extender import protocol
+from loadaware.errors import LoadAwareError, RequestError
+from loadaware.extender.answers import Answer, Answers
 from loadaware.extender.cluster_verbs import bind, preempt
+from loadaware.extender.demand_answers import DemandAnswers
+from loadaware.extender.large_answers import LargeAnswers
+from loadaware.extender.large_bodies import MOST_AT_ONCE_BYTES, LargeBodies, MemoryFile, read_at_once
 from loadaware.extender.watcher import watcher_metrics
-from loadaware.filtering import Filtering
 from loadaware.service import Service
-
-logger = logging.getLogger(__name__)
 
 FRONT_PAGE = """loadaware: real load for kube-scheduler
 
@@ -34,6 +34,9 @@ POST /filter, /prioritize         kube-scheduler asks here; also /<profile>/filt
 POST /preempt, /bind              the same, when its configuration names these verbs
 GET  /watcher, /watcher/health    load-watcher's API, for Trimaran's plugins
 GET  /nodes                       what is believed about each node now; ?sort=cpu the most utilized first
+GET  /demand                      what workloads request, what they use, what they should request;
+                                  ?sort=cpu (or memory, pods, name), &limit=50, &namespace=...
+GET  /demand/state                all that was learned, for another replica
 GET  /healthz, /readyz            alive; ready, and how the metric source is doing
 GET  /metrics                     for Prometheus
 """
@@ -41,87 +44,73 @@ GET  /metrics                     for Prometheus
 
 def make_app(service: Service, body_limit_bytes: int) -> Starlette:
     """The app over a service."""
-    handlers = _Handlers(service, body_limit_bytes)
+    return app_over(Answers(service, body_limit_bytes), LargeBodies())
+
+
+def app_over(answers: Answers, bodies: LargeBodies) -> Starlette:
+    """The app over answers that others give, too."""
+    handlers = _Handlers(answers, bodies)
     return Starlette(routes=handlers.routes(), exception_handlers={HTTPException: handlers.no_such_thing})
 
 
 VERBS = ("filter", "prioritize", "preempt", "bind")
 
-_Handler = Callable[[protocol.Arguments, str | None], bytes]
-_Neutral = Callable[[protocol.Arguments], bytes]
-
 
 class _Handlers:
-    def __init__(self, service: Service, body_limit_bytes: int) -> None:
-        self._service = service
-        self._body_limit = body_limit_bytes
-        self._skipped: dict[tuple[str, str], dict[str, str]] = {}
-        self._verbs: dict[str, tuple[_Handler, _Neutral]] = {
-            "filter": (self._filter, protocol.encode_all_passing),
-            "prioritize": (self._prioritize, protocol.encode_all_equal),
-        }
+    def __init__(self, answers: Answers, bodies: LargeBodies) -> None:
+        self._service = answers.service
+        self._answers = answers
+        self._bodies = bodies
+        self._large = LargeAnswers(answers, bodies)
 
     def routes(self) -> list[Route]:
         extender = [
             Route(f"{prefix}/{verb}", self._answering(verb), methods=["POST"])
-            for verb in self._verbs
+            for verb in VERBS
             for prefix in ("", "/{profile}")
         ]
-        extender += [
-            Route(f"{prefix}/{verb}", self._awaiting(verb), methods=["POST"])
-            for verb in ("preempt", "bind")
-            for prefix in ("", "/{profile}")
-        ]
+        learned = DemandAnswers(self._service.demand_questions)
         people = {
             "/": _front_page,
             "/healthz": _healthz,
             "/readyz": self._readyz,
             "/metrics": self._metrics,
             "/nodes": self._nodes,
+            "/demand": learned.demand,
+            "/demand/state": learned.state,
             "/watcher": self._watcher,
             "/watcher/health": self._watcher_health,
         }
         return extender + [Route(path, handler, methods=["GET"]) for path, handler in people.items()]
 
     def _answering(self, verb: str) -> Callable[[Request], Awaitable[Response]]:
-        """Wrap a verb: read the body within the limit, time it, and turn trouble into a clear answer."""
+        """Wrap a verb: read the body within the limit, answer it, and turn trouble into a clear answer."""
 
         async def answer(request: Request) -> Response:
+            profile = request.path_params.get("profile")
             try:
-                body = await self._body(request)
-                started = time.perf_counter()
-                content = self._answer(verb, body, request.path_params.get("profile"))
-            except RequestError as error:
-                return self._refused(verb, error.reason, str(error), error.status)
-            except UnknownProfileError as error:
-                return self._refused(verb, "unknown_profile", str(error), 404)
+                async with self._body(request) as body:
+                    return await self._to(verb, body, profile)
             except ClientDisconnect:
-                return self._refused(verb, "disconnected", "the client went away", 400)
-            self._service.telemetry.duration.labels(verb).observe(time.perf_counter() - started)
-            return Response(content, media_type="application/json")
+                return _response(self._answers.disconnected(verb))
+            except LoadAwareError as error:
+                return _response(self._answers.failed(verb, error))
 
         return answer
 
-    def _awaiting(self, verb: str) -> Callable[[Request], Awaitable[Response]]:
-        """Wrap a verb that must wait for others: the observer, the API server."""
-        service = self._service
-
-        async def answer(request: Request) -> Response:
-            try:
-                body = await self._body(request)
-                started = time.perf_counter()
-                profile = request.path_params.get("profile")
-                content = await (preempt if verb == "preempt" else bind)(service, body, profile)
-            except RequestError as error:
-                return self._refused(verb, error.reason, str(error), error.status)
-            except UnknownProfileError as error:
-                return self._refused(verb, "unknown_profile", str(error), 404)
-            except ClientDisconnect:
-                return self._refused(verb, "disconnected", "the client went away", 400)
-            service.telemetry.duration.labels(verb).observe(time.perf_counter() - started)
-            return Response(content, media_type="application/json")
-
-        return answer
+    async def _to(self, verb: str, body: bytes | MemoryFile, profile: str | None) -> Response:
+        started = time.perf_counter()
+        content: bytes | MemoryFile | Answer
+        if isinstance(body, MemoryFile):
+            content = await self._large.answer(verb, body, profile)
+        elif verb in ("filter", "prioritize"):
+            content = self._answers.answer(verb, body, profile)
+        else:
+            content = await (preempt if verb == "preempt" else bind)(self._service, body, profile)
+        if isinstance(content, Answer):
+            return _response(content)
+        self._service.telemetry.duration.labels(verb).observe(time.perf_counter() - started)
+        return FileResponse(content) if isinstance(content, MemoryFile) else _response(Answer(200, content))
 
     async def _watcher(self, request: Request) -> Response:
         """In another thread, as /nodes is."""
@@ -138,19 +127,6 @@ class _Handlers:
         measured = self._service.readiness()[1]["measured"]
         return PlainTextResponse("ok\n" if measured else "nothing is measured yet\n", 200 if measured else 503)
 
-    def _answer(self, verb: str, body: bytes, profile: str | None) -> bytes:
-        """The answer, or the neutral one if working it out fails."""
-        arguments = protocol.decode_arguments(body, keep_nodes=verb == "filter")
-        handler, neutral = self._verbs[verb]
-        try:
-            return handler(arguments, profile)
-        except LoadAwareError:
-            raise
-        except Exception:
-            logger.exception("%s failed for pod %s: answered neutrally", verb, arguments.pod.key)
-            self._service.telemetry.errors.labels(verb, "internal").inc()
-            return neutral(arguments)
-
     async def no_such_thing(self, request: Request, error: Exception) -> Response:
         """A path or method that there is not."""
         if not isinstance(error, HTTPException):
@@ -158,61 +134,35 @@ class _Handlers:
         verb = request.url.path.rpartition("/")[2]
         reason = "wrong_method" if error.status_code == 405 else "unknown_path"
         problem = f"{request.method} {request.url.path:.100}: {error.detail}; GET / lists what there is"
-        answer = self._refused(verb if verb in VERBS else "other", reason, problem, error.status_code)
+        answer = _response(
+            self._answers.refused(verb if verb in VERBS else "other", reason, problem, error.status_code)
+        )
         answer.headers.update(error.headers or {})
         return answer
 
-    def _refused(self, verb: str, reason: str, problem: str, status: int) -> Response:
-        self._service.telemetry.errors.labels(verb, reason).inc()
-        return _json({"error": problem}, status)
-
-    async def _body(self, request: Request) -> bytes:
-        declared = request.headers.get("content-length", "")
-        if declared.isdecimal() and float(declared) > self._body_limit:
-            raise self._too_large()
-        chunks, size = [], 0
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > self._body_limit:
-                raise self._too_large()
-            chunks.append(chunk)
-        return b"".join(chunks)
-
-    def _too_large(self) -> RequestError:
-        return RequestError("too_large", f"the body is larger than {self._body_limit} bytes", 413)
-
-    def _filter(self, arguments: protocol.Arguments, profile: str | None) -> bytes:
-        filtering = self._service.adviser.filter(arguments.pod, arguments.names, profile)
-        telemetry = self._service.telemetry
-        telemetry.rejected.labels(filtering.profile).inc(len(filtering.failed) + len(filtering.unresolvable))
-        if filtering.relaxed:
-            telemetry.relaxed.labels(filtering.profile).inc()
-            self._service.announcements.announce(arguments.pod, "LoadRulesRelaxed", _relaxed(filtering))
-        self._count("filter", filtering.profile, arguments)
-        self._note_skipped("filter", filtering.profile, filtering.skipped)
-        return protocol.encode_filtering(filtering, arguments.whole_nodes)
-
-    def _prioritize(self, arguments: protocol.Arguments, profile: str | None) -> bytes:
-        ranking = self._service.adviser.rank(arguments.pod, arguments.names, profile)
-        self._count("prioritize", ranking.profile, arguments)
-        self._note_skipped("prioritize", ranking.profile, ranking.skipped)
-        return protocol.encode_priorities(ranking)
-
-    def _count(self, verb: str, profile: str, arguments: protocol.Arguments) -> None:
-        telemetry = self._service.telemetry
-        telemetry.requests.labels(verb, profile).inc()
-        telemetry.nodes_asked.labels(verb).observe(len(arguments.names))
-        for doubt in arguments.doubts:
-            telemetry.errors.labels(verb, doubt.partition(":")[0]).inc()
-
-    def _note_skipped(self, verb: str, profile: str, skipped: dict[str, str]) -> None:
-        """Count answers without some plugin; log when it begins and what becomes of it, not each one."""
-        if skipped:
-            self._service.telemetry.errors.labels(verb, "skipped_plugin").inc()
-        if skipped != self._skipped.get((verb, profile), {}):
-            self._skipped[verb, profile] = skipped
-            without = "; ".join(f"without {plugin} ({why})" for plugin, why in skipped.items())
-            logger.warning("%s of profile %s goes on %s", verb, profile, without or "with all its plugins again")
+    @contextlib.asynccontextmanager
+    async def _body(self, request: Request) -> AsyncIterator[bytes | MemoryFile]:
+        """The whole body; a large one in a file, which is gone afterwards."""
+        declared, limit = _declared_length(request), self._answers.body_limit_bytes
+        if declared > limit:
+            raise _too_large(limit)
+        pieces: list[bytes] = []
+        size = 0
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(self._bodies.room()) if declared > MOST_AT_ONCE_BYTES else None
+            async for piece in request.stream():
+                size += len(piece)
+                if size > limit:
+                    raise _too_large(limit)
+                if file is None and size > MOST_AT_ONCE_BYTES:
+                    file = stack.enter_context(self._bodies.room())
+                    file.append(b"".join(pieces))
+                (pieces if file is None else file).append(piece)
+            body = b"".join(pieces) if file is None else b""
+            if file is None and not read_at_once(body):
+                file = stack.enter_context(self._bodies.room())
+                file.append(body)
+            yield body if file is None else file
 
     async def _readyz(self, request: Request) -> Response:
         ready, facts = self._service.readiness()
@@ -238,16 +188,44 @@ def _sorted(nodes: list[dict[str, Any]], resource: str) -> list[dict[str, Any]]:
     return sorted(nodes, key=lambda node: -(node["usage"][resource]["utilization"] or 0.0))
 
 
-def _relaxed(filtering: Filtering) -> str:
-    return f"load rules would reject every node; the {len(filtering.passed)} least loaded pass all the same"
-
-
 async def _healthz(_: Request) -> Response:
     return PlainTextResponse("ok\n")
 
 
 async def _front_page(_: Request) -> Response:
     return PlainTextResponse(FRONT_PAGE)
+
+
+def _declared_length(request: Request) -> float:
+    declared = request.headers.get("content-length", "")
+    return float(declared) if declared.isdecimal() else 0.0
+
+
+def _too_large(limit: int) -> RequestError:
+    return RequestError("too_large", f"the body is larger than {limit} bytes", 413)
+
+
+def _response(answer: Answer) -> Response:
+    return Response(answer.content, answer.status, media_type="application/json")
+
+
+class FileResponse(Response):
+    """JSON from a file in memory, bit by bit, with room for others between two bits."""
+
+    media_type = "application/json"
+
+    def __init__(self, file: MemoryFile) -> None:
+        self._file = file
+        super().__init__(headers={"content-length": str(file.size)})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, and let go of it."""
+        with self._file as file:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            for piece in file.pieces():
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await asyncio.sleep(0)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _json(value: object, status: int = 200) -> Response:

@@ -21,7 +21,11 @@ logger = logging.getLogger(__name__)
 
 async def preempt(service: Service, body: bytes, profile: str | None) -> bytes:
     """Drop candidates that would still be too busy without their victims; never all of them. Raises RequestError."""
-    preemption = victims.decode_preemption(body)
+    return await preempt_among(service, victims.decode_preemption(body), profile)
+
+
+async def preempt_among(service: Service, preemption: Preemption, profile: str | None) -> bytes:
+    """The same, once the body was read. Raises UnknownProfileError."""
     chosen = service.adviser.profile_for(preemption.pod, profile).name
     service.telemetry.requests.labels("preempt", chosen).inc()
     service.telemetry.nodes_asked.labels("preempt").observe(len(preemption.candidates))

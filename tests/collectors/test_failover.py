@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 
 from collectors.errors import CollectorError, SourceUnreachableError
 from collectors.failover import Failover, disagreement
-from collectors.reading import Base, Collector, HasHistory, Measurements, Reading
+from collectors.reading import Base, Collector, HasHistory, HasPodHistory, Measurements, Reading
 
 NAN = float("nan")
 
@@ -182,3 +182,41 @@ def test_if_the_first_cannot_tell_its_past_the_second_does() -> None:
     second.past_works = False
     with pytest.raises(CollectorError, match="http://second"):
         past(Failover(first, second))
+
+
+# -- What pods used -------------------------------------------------------------------------------------------------
+
+
+class WithPodPast(Source):
+    """A source that knows what pods used; it breaks off after so many readings."""
+
+    breaks_after: int | None = None
+
+    def pod_history(self, since: float) -> Iterator[Reading]:
+        for number in range(3):
+            if number == self.breaks_after:
+                raise SourceUnreachableError(f"http://{self.name}", "no past")
+            yield replace(reading({}, self.name), time=since + number)
+
+
+def test_pods_past_is_the_first_source_s_that_can_tell_it() -> None:
+    first, second = WithPodPast({"a": 1.0}), WithPodPast({"a": 1.0}, "second")
+    failover = Failover(first, second)
+    assert isinstance(failover, HasPodHistory)
+    assert [past.source for past in failover.pod_history(500.0)] == ["first"] * 3
+    first.breaks_after = 0
+    assert [past.source for past in failover.pod_history(500.0)] == ["second"] * 3
+    assert [past.source for past in Failover(Source({}), second).pod_history(0.0)] == ["second"] * 3
+    assert list(Failover(Source({}), Source({})).pod_history(0.0)) == []
+
+
+def test_a_past_that_breaks_off_is_not_told_twice_and_one_that_nobody_tells_is_an_error() -> None:
+    first, second = WithPodPast({"a": 1.0}), WithPodPast({"a": 1.0}, "second")
+    first.breaks_after = 2
+    seen: list[float] = []
+    with pytest.raises(SourceUnreachableError, match="first"):
+        seen.extend(past.time for past in Failover(first, second).pod_history(500.0))
+    assert seen == [500.0, 501.0]
+    first.breaks_after = second.breaks_after = 0
+    with pytest.raises(SourceUnreachableError, match="second"):
+        list(Failover(first, second).pod_history(500.0))

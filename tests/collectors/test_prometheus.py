@@ -16,9 +16,9 @@ from collectors.errors import (
     SourceUnreachableError,
 )
 from collectors.http_access import HttpAccess
-from collectors.prometheus.collector import MOST_POINTS, MOST_SAMPLES, Prometheus, PrometheusSettings, pieces
+from collectors.prometheus.collector import MOST_POINTS, MOST_SAMPLES, Prometheus, PrometheusSettings, past_step, pieces
 from collectors.prometheus.default_queries import CADVISOR, KUBELET, NODE_EXPORTER
-from collectors.reading import HasHistory, NodeIdentity, Reading
+from collectors.reading import HasHistory, HasPodHistory, NodeIdentity, Reading
 from tests.collectors.fake_prometheus import FakePrometheus, Reply, Value, complaint, success
 
 NOW = 1_700_000_000.25
@@ -581,3 +581,63 @@ def test_the_report_needs_no_nodes(fake: FakePrometheus, collect: Collect) -> No
     node_exporter(fake, (1.0,), (1e9,))
     report = collect(nodes=()).match_report()
     assert (report.nodes, report.queries[0].unmatched) == ((), 1)
+
+
+# -- Pods' past ------------------------------------------------------------------------------------------------------
+
+
+def pod_past(fake: FakePrometheus, **cores: Value) -> None:
+    """What pods of the shop used, in cores; each has a gigabyte as long as it has cores."""
+    names = {name: {"namespace": "shop", "pod": name.replace("_", "-")} for name in cores}
+
+    def memory(value: Value) -> Value:
+        return lambda at: None if (value(at) if callable(value) else value) is None else 1e9
+
+    fake.gives("container_cpu_usage_seconds_total", *((names[name], value) for name, value in cores.items()))
+    fake.gives("container_memory_working_set_bytes", *((names[name], memory(value)) for name, value in cores.items()))
+
+
+def test_pods_past_comes_oldest_first_far_apart_and_without_nodes(fake: FakePrometheus, collect: Collect) -> None:
+    pod_past(fake, web_1=lambda at: at - 1_699_990_000)
+    collector = collect(pods=True)
+    assert isinstance(collector, HasPodHistory)
+    readings = list(collector.pod_history(NOW - 1200))
+    times = [1_699_998_900, 1_699_999_200, 1_699_999_500, 1_699_999_800]
+    assert [reading.time for reading in readings] == times
+    assert all(not reading.nodes.names for reading in readings)
+    assert [reading.pods.usage.tolist() for reading in readings if reading.pods] == [
+        [[at - 1_699_990_000, 1e9]] for at in times
+    ]
+
+
+def test_a_pod_that_is_gone_is_in_the_past_under_the_name_it_had(fake: FakePrometheus, collect: Collect) -> None:
+    pod_past(fake, web_1=1.0, gone_1=lambda at: 2.0 if at < NOW - 600 else None)
+    readings = list(collect(pods=True).pod_history(NOW - 1200))
+    names = [reading.pods.names for reading in readings if reading.pods]
+    assert names == [("shop/gone-1", "shop/web-1")] * 2 + [("shop/web-1",)] * 2
+
+
+def test_many_pods_are_read_further_apart_and_in_more_pieces(
+    fake: FakePrometheus, collect: Collect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert past_step(6 * 3600.0, 1000) == 300.0
+    assert past_step(6 * 3600.0, 150_000) == 1620.0  # 6 h * 150,000 pods / 2,000,000 samples
+    assert past_step(6 * 3600.0, 0) == 300.0
+    monkeypatch.setattr("collectors.prometheus.collector.MOST_SAMPLES", 4)
+    pod_past(fake, web_1=1.0, web_2=1.0)
+    readings = list(collect(pods=True).pod_history(NOW - 3000))
+    assert np.diff([reading.time for reading in readings]).tolist() == [300.0] * 9
+    assert sum(seen.path.endswith("query_range") for seen in fake.requests) == 2 * 5  # two instants of two pods each
+
+
+def test_without_pods_there_is_no_past_of_them(fake: FakePrometheus, collect: Collect) -> None:
+    pod_past(fake, web_1=1.0)
+    assert list(collect(pods=False).pod_history(NOW - 3000)) == []
+    assert fake.requests == []
+
+
+def test_a_past_of_pods_that_cannot_be_read_says_why(fake: FakePrometheus, collect: Collect) -> None:
+    pod_past(fake, web_1=1.0)
+    fake.serves("/api/v1/query_range", complaint(422, "query processing would load too many samples"))
+    with pytest.raises(SourceRefusedError, match="too many samples"):
+        list(collect(pods=True).pod_history(NOW - 3000))

@@ -338,3 +338,17 @@ def test_scraped_series_give_the_true_load(live: str, default_set: str) -> None:
         reading = wait_for(true_reading, 30.0, "a full window of scrapes")
     assert reading.nodes.names == ("node-1", "node-2", "node-3")
     assert reading.pods is not None
+
+
+def test_pods_past_is_read_far_apart_and_tells_the_load_before_and_after_the_change(past: Past) -> None:
+    with past.collector(HOUR, default_set="cadvisor") as collector:
+        readings = list(collector.pod_history(past.change - HOUR / 2))
+    times = [reading.time for reading in readings]
+    assert np.diff(times).tolist() == [300.0] * (len(times) - 1)
+    assert len(times) in (18, 19)  # an hour and a half
+    for reading in readings:
+        assert reading.pods is not None
+        assert len(reading.pods.names) == 3
+        if reading.time <= past.change or reading.time >= past.change + 120:
+            cores = [load.cores[reading.time > past.change] * load.pod_share for load in LOADS]
+            np.testing.assert_allclose(reading.pods.usage[:, 0], cores, rtol=1e-6)

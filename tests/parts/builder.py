@@ -64,7 +64,8 @@ class Part:
 
     def key(self, toolchain_version: str) -> str:
         """Changes with anything that can change the programs."""
-        facts = "\0".join([self._file("go.mod"), self._file("go.sum"), *self.flags(), toolchain_version])
+        sources = [path.read_text() for path in sorted(self.folder.glob("*.go"))]
+        facts = "\0".join([self._file("go.mod"), self._file("go.sum"), *sources, *self.flags(), toolchain_version])
         return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
     def _file(self, name: str) -> str:
@@ -89,6 +90,7 @@ PARTS = (
     ),
     Part("kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}),
     Part("metrics-server", {"metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server"}),
+    Part("go-extender", {"go-extender": "loadaware.test/parts/go-extender"}),  # our own: main.go is beside its go.mod
 )
 
 

@@ -115,6 +115,9 @@ def test_the_key_of_a_part_changes_with_its_sources_flags_and_toolchain(
     others = {key(requirements="new"), key(sums="new"), key(tags="new"), key(go_version="go1.27.0")}
     assert len(others | {key()}) == 5
     assert key() == key()
+    (part.folder / "main.go").write_text("package main")
+    assert key() not in others
+    assert len(others | {key()}) == 5
 
 
 def test_programs_report_the_version_that_go_mod_asks_for() -> None:

@@ -17,6 +17,8 @@ from loadaware.cli import cli
 from loadaware.config import Config
 from loadaware.extender.app import make_app
 from loadaware.scorers import SCORERS
+from loadaware.simulation.sensitivity import CIRCUMSTANCES
+from loadaware.simulation.summary import GUARDS, METRICS
 from loadaware.state import NodeState, Usage, parse_state
 from loadaware.wiring import make_service
 
@@ -118,3 +120,16 @@ def test_the_example_state_has_something_for_every_scorer(scorer: str) -> None:
     nodes = json.loads(result.stdout)["nodes"]
     assert {node["name"] for node in nodes} == {"steady", "busy", "new"}
     assert all(node["scorers"][scorer]["raw"] is not None for node in nodes)
+
+
+def test_every_setting_of_a_simulation_is_documented_and_helped_with() -> None:
+    told = CliRunner().invoke(cli, ["simulate", "--help"], prog_name="loadaware").stdout
+    rows = re.findall(r"(?m)^\| (`[a-z0-9`, -]+`) \|", SECTIONS["simulate"].partition("| setting |")[2])
+    documented = {name for row in rows for name in re.findall(r"`([a-z0-9-]+)`", row)}
+    assert documented == set(CIRCUMSTANCES)
+    assert all(name in told.split() for name in CIRCUMSTANCES)
+
+
+def test_every_figure_of_a_simulation_is_documented() -> None:
+    for figure in (*METRICS, *GUARDS):
+        assert f"`{figure}`" in SECTIONS["simulate"]

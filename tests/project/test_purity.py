@@ -8,7 +8,8 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "loadaware"
 CORE = [
     *(PACKAGE / f"{name}.py" for name in (
-        "adviser", "breaker", "changes", "core", "demand", "expectations", "expected", "filtering", "in_flight",
+        "adviser", "awaited", "breaker", "changes", "core", "demand", "demand_format", "demand_report", "demand_state",
+        "expectations", "expected", "filtering", "in_flight",
         "ladder", "learning", "nodes", "observer", "pod_sums", "pods", "preemption", "profile", "quarantine",
         "question", "ranking", "rest", "roster", "snapshot", "window", "workload",
     )),

@@ -273,6 +273,32 @@ def test_a_prioritize_answer_about_no_node_is_an_empty_list() -> None:
     assert protocol.encode_priorities(ranking()) == b"[]"
 
 
+TABLES = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), min_size=1, max_size=12, unique=True)
+
+
+@settings(deadline=None)
+@given(table=TABLES, data=st.data())
+@example(table=["a", "b" * 200, "c"], data=None)
+def test_hosts_copied_from_a_table_are_those_written_one_by_one(table: list[str], data: st.DataObject | None) -> None:
+    rows, scores = [2, 0, 1, 0], [0, 999, 7, 30]
+    if data is not None:
+        rows = data.draw(st.lists(st.integers(0, len(table) - 1), min_size=1, max_size=20))
+        scores = [data.draw(st.integers(0, 1200)) for _ in rows]
+    names, numbers = [table[row] for row in rows], np.array(scores, dtype=np.int64)
+    one_by_one = Ranking("default", names, numbers.astype(np.float64), numbers)
+    from_table = Ranking("default", names, numbers.astype(np.float64), numbers, rows=np.array(rows), table=tuple(table))
+    written = json.loads(protocol.encode_priorities(from_table))
+    assert written == json.loads(protocol.encode_priorities(one_by_one))
+    assert written == [{"Host": name, "Score": score} for name, score in zip(names, scores, strict=True)]
+
+
+def test_another_table_of_hosts_is_noticed() -> None:
+    zero, row = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.intp)
+    for name in ("one", "two", "two", "one"):
+        answer = protocol.encode_priorities(Ranking("p", [name], np.zeros(1), zero, rows=row, table=(name,)))
+        assert json.loads(answer) == [{"Host": name, "Score": 0}]
+
+
 def test_a_filter_answer_by_name_has_gos_names_and_both_maps_of_reasons() -> None:
     filtering = Filtering("default", ("b", "a"), {"c": "busy"}, {"d": "no such label"})
     assert json.loads(protocol.encode_filtering(filtering, None)) == {

@@ -1,0 +1,124 @@
+"""The page of the quality benchmark, from outcomes that are made up: what it says, and what it says is missing."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from loadaware.simulation.sensitivity import CIRCUMSTANCES
+from loadaware.simulation.stage import Setup
+from loadaware.simulation.trial import Outcome, Trial
+from tests.benchmarks.quality_plan import LOADS, OURS, SCORERS, Quality, best_peer, best_scorers
+from tests.benchmarks.quality_report import Origin, report
+
+QUALITY = Quality(Setup(), ("planetlab", "bitbrains"), tuple(range(4)))
+ORIGIN = Origin("make benchmark-quality", "abc123", "2026-01-05", "2 cores", "Usage is made up.")
+HOT = {"default": 6.0, "random": 14.0, "clairvoyant": 0.5, "offline": 0.4, OURS: 1.0, "TargetLoadPacking": 2.0}
+
+
+def outcome(trial: Trial) -> Outcome:
+    """As the table says, everybody else 5, and each seed a little worse than the one before."""
+    hot = HOT.get(trial.policy, 5.0) * (1.0 + 0.01 * trial.seed)
+    return Outcome(
+        hot80=hot, hot90=hot / 2, unserved=hot / 10, std=8.0, p99=91.0, pending=0.0, together=1.0, utilization=50.0,
+        seconds=1.0,
+    )  # fmt: skip
+
+
+def measured(wanted: Callable[[Trial], bool] = lambda trial: True) -> dict[Trial, Outcome]:
+    """Outcomes of all that the plan asks for, of those that are wanted."""
+    outcomes: dict[Trial, Outcome] = {}
+    for sections in QUALITY.stages(outcomes):
+        for section in sections:
+            outcomes |= {trial: outcome(trial) for trial in section.trials(QUALITY.seeds) if wanted(trial)}
+    return outcomes
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return report(QUALITY, measured(), ORIGIN)
+
+
+def test_it_begins_with_what_it_comes_to(page: str) -> None:
+    headline = page.split("\n\n")[2]
+    # means over four seeds: 1.015 times the table
+    assert "leaves 1.01 % of node-time above 80 %" in headline or "leaves 1.02 % of node-time above 80 %" in headline
+    assert "kube-scheduler's default alone leaves 6.09 %" in headline
+    assert "the best peer (`TargetLoadPacking`) 2.03 %" in headline
+    # 100 * (6 - 1) / (6 - 0.4), in every resample
+    assert "Gap closed, in percent: hot80 89, CPU wanted and not had 89." in headline
+    assert "better than the best peer in 4 of 4 paired runs" in headline
+    assert "In the worst of 11 other circumstances" in headline
+
+
+def test_it_says_where_the_figures_come_from(page: str) -> None:
+    assert "`make benchmark-quality` on 2026-01-05, commit abc123, on 2 cores. Usage is made up." in page
+    assert "4 paired runs a load, 100 nodes, 24 h judged after 6 h of warm-up." in page
+
+
+def test_every_load_of_every_data_set_has_a_table_of_everybody_with_the_best_first(page: str) -> None:
+    for name in ("PlanetLab", "Bitbrains"):
+        for load in LOADS:
+            (section,) = [part for part in page.split("\n## ") if part.startswith(f"{name}: load {100 * load:.0f} %")]
+            rows = [line.split(" | ")[0].strip("|* ") for line in section.splitlines() if line.startswith("| ")][2:]
+            assert rows[:3] == ["offline", "clairvoyant", OURS]
+            assert rows[-1] == "random"
+            assert {"EntropicRisk*1+default", "EntropicRisk*10+default", *SCORERS} <= set(rows)
+            assert len(rows) == 4 + 2 * len(SCORERS) + 6 + 2
+
+
+def test_duels_and_tests_are_there(page: str) -> None:
+    # four pairs, all won: 2 of 2^4 signs are as far out
+    assert "| 50 % | hot80 | TargetLoadPacking | 2.03 | 1.01 | 4 | 0 | 0 | 0.12 |" in page.replace("1.02", "1.01")
+
+
+def test_every_circumstance_has_a_row(page: str) -> None:
+    for name, circumstance in CIRCUMSTANCES.items():
+        assert f"| {name} | {circumstance.meaning} | 4 |" in page
+
+
+def test_when_all_is_measured_nothing_is_missing(page: str) -> None:
+    assert page.endswith("## Not measured yet\n\nNothing: every run of the plan is in.\n")
+
+
+def test_a_part_of_the_runs_makes_a_page_that_says_so() -> None:
+    half = report(QUALITY, measured(lambda trial: trial.seed < 2 and trial.dataset == "planetlab"), ORIGIN)
+    assert "better than the best peer in 2 of 2 paired runs" in half
+    assert "Only 2 of 4 runs are done." in half
+    assert "- PlanetLab, load 50 %: 2 of 4 runs" in half
+    assert "- Bitbrains, load 65 %: 0 of 4 runs" in half
+    assert "## Bitbrains: load 65 %\n\nNot run yet." in half
+
+
+def test_a_seed_counts_only_if_everybody_ran_it() -> None:
+    lacking = report(QUALITY, measured(lambda trial: (trial.seed, trial.policy) != (1, "random")), ORIGIN)
+    assert "better than the best peer in 3 of 3 paired runs" in lacking
+
+
+def test_where_nobody_is_hot_there_is_no_gap_and_no_average_of_gaps() -> None:
+    cold = {trial: msgspec.structs.replace(made, hot80=0.0) for trial, made in measured().items()}
+    page = report(QUALITY, cold, ORIGIN)
+    assert "hot80 no gap, CPU wanted and not had 89." in page
+    assert "nan" not in page
+    assert "In the worst of" not in page
+
+
+def test_nothing_at_all_makes_a_page_too() -> None:
+    empty = report(QUALITY, {}, ORIGIN)
+    assert "**No comparison is complete yet.**" in empty
+    assert "0 of 4 runs" in empty
+
+
+def test_the_best_are_chosen_by_their_means() -> None:
+    runs = QUALITY.runs_at("planetlab", 0.5, measured())
+    assert best_peer(runs, "hot80") == "TargetLoadPacking"
+    assert best_scorers(runs)[0] == "EntropicRisk"
+    assert len(best_scorers(runs)) == 3
+    assert best_peer({}, "hot80") is None
+    assert best_scorers({}) == ()
+
+
+def test_without_recordings_there_is_one_data_set() -> None:
+    generated = replace(QUALITY, datasets=("",))
+    assert "## Generated usage: load 35 %" in report(generated, {}, ORIGIN)
