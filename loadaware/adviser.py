@@ -130,7 +130,9 @@ class Adviser:
         with self.in_flight.without(pod.identity):
             ranking = rank(chosen, self._question(pod, names, now), self.breaker, explain=explain)
         if book:
-            self._book(pod, [names[position] for position in _likely(ranking).tolist()])
+            likely = _likely(ranking)
+            rows = None if ranking.rows is None else ranking.rows[likely]
+            self._book(pod, [names[position] for position in likely.tolist()], rows)
         return ranking
 
     def preempt(self, pod: Pod, freed: Freed, profile: str | None = None) -> Sequence[str]:
@@ -156,15 +158,15 @@ class Adviser:
     def _question(self, pod: Pod, names: Sequence[str], now: float) -> Question:
         return Question(self.snapshot, self.in_flight, pod, names, self.settings.staleness, now)
 
-    def _book(self, pod: Pod, names: Sequence[str]) -> None:
+    def _book(self, pod: Pod, names: Sequence[str], rows: Ints | None = None) -> None:
         workload = workload_of(pod)
         kin = UNKNOWN if self.in_flight.expectations.knows(workload) else kin_of(pod)
-        self.in_flight.book(pod.identity, pod.shape, names, self._clock(), workload, kin)
+        self.in_flight.book(pod.identity, pod.shape, names, self._clock(), workload, kin, rows)
 
 
 def _likely(ranking: Ranking) -> Ints:
     """Where the pod will probably go: kube-scheduler sees only the ints, so among equals it may take any."""
-    for best in (ranking.best_on_the_wire(), ranking.best()):
-        if len(best) <= MOST_TIED:
-            return best
-    return ranking.order()[:0]
+    best = ranking.best_on_the_wire()
+    if len(best) > MOST_TIED:
+        best = ranking.best()
+    return best if len(best) <= MOST_TIED else best[:0]

@@ -82,6 +82,8 @@ class Demand:
         self._prior = Prior(count)
         self._cluster: Floats = np.zeros((count, 3))
         self._cluster_time = -np.inf
+        self._ratios: Ratios | None = None
+        """Of every workload, until something is learned or forgotten."""
 
     @property
     def learned(self) -> bool:
@@ -114,7 +116,10 @@ class Demand:
         number = self._number(workload)
         self._requests[number] = self._or_unit(request)
         if self._settings.names:
-            self._traits[number] = self._prior.traits(kin)
+            traits = self._prior.traits(kin)
+            if traits.tolist() != self._traits[number].tolist():
+                self._traits[number] = traits
+                self._ratios = None
         self._living[number] += 1
         self._workload_of_pod[slot] = number
         self._pods[slot] = 0.0
@@ -152,19 +157,20 @@ class Demand:
         self._learn_cluster(now)
 
     def _learn_workloads(self, workloads: Ints, powers: Floats, now: float) -> None:
-        touched, position = np.unique(workloads, return_inverse=True)
-        sums = grouped(position, powers, len(touched))
+        sums = grouped(workloads, powers, len(self._names))
+        touched = np.flatnonzero(np.bincount(workloads, minlength=len(self._names)))
         age = np.where(np.isfinite(self._workload_times[touched]), now - self._workload_times[touched], 0.0)
         decay = 0.5 ** (np.maximum(age, 0.0) / self._settings.workload_half_life_seconds)
-        self._workloads[touched] = self._workloads[touched] * decay[:, None, None] + sums
+        self._workloads[touched] = self._workloads[touched] * decay[:, None, None] + sums[touched]
         self._workload_times[touched] = now
 
     def _learn_cluster(self, now: float) -> None:
         """Fit what names tell, and sum up all workloads relative to it."""
+        self._ratios = None
         count = len(self._names)
         sums, traits = self._workloads[:count], self._traits[:count]
         samples = sums[:, :, 0]
-        if self._settings.names:
+        if self._settings.names and self._prior.due(now):
             self._prior.fit(traits, sums[:, :, 1] / np.maximum(samples, 1e-12), samples)
         age = np.maximum(now - self._workload_times[:count], 0.0)
         decay = 0.5 ** (age / self._settings.workload_half_life_seconds)
@@ -190,10 +196,13 @@ class Demand:
 
     def workload_ratios(self) -> Ratios:
         """Of every workload, by number: what it learned, shrunk towards what names tell and the cluster."""
+        if self._ratios is not None and len(self._ratios.mean) == len(self._names):
+            return self._ratios
         count, cluster = len(self._names), self.cluster_ratios()
         levels = self._prior.levels(self._traits[:count])
         prior = Ratios(levels * cluster.mean, levels * levels * cluster.variance)
-        return _shrunk(self._workloads[:count], prior, self._settings.workload_prior_samples)
+        self._ratios = _shrunk(self._workloads[:count], prior, self._settings.workload_prior_samples)
+        return self._ratios
 
     def told(self) -> Told:
         """What names tell."""
@@ -228,6 +237,7 @@ class Demand:
 
     def restore(self, tables: Mapping[str, Table]) -> None:
         """Take what was learned elsewhere. Of one workload known on both sides, the newer by time is kept whole."""
+        self._ratios = None
         theirs = tables.get("cluster", Table())
         newer = bool(len(theirs.names) and theirs.times[0] > self._cluster_time)
         if newer:
@@ -327,6 +337,7 @@ class Demand:
 
     def _renumber(self, keep: Bools) -> None:
         count = len(keep)
+        self._ratios = None
         new_number = np.cumsum(keep) - 1
         self._names = [name for name, kept in zip(self._names, keep.tolist(), strict=True) if kept]
         self._numbers = {name: number for number, name in enumerate(self._names)}

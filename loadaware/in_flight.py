@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -48,27 +48,22 @@ MOST_SHAPES = 10_000
 """Shapes whose amounts are remembered."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Booking:
     """Where a ranked pod will probably go: one of these nodes, each as likely as the others."""
 
     shape: Shape
     nodes: tuple[str, ...]
     expires: float
-    workload: str = ""
-    kin: Kin = UNKNOWN
+    workload: str
+    kin: Kin
+    rows: int | Ints
+    """Of those nodes that are known, in the snapshot of the moment."""
 
     @property
     def share(self) -> float:
         """Of the pod, on each node."""
         return 1.0 / len(self.nodes)
-
-
-class _Declared(NamedTuple):
-    """What a pod of one shape adds to a node's sums (resource,)."""
-
-    requests: Floats
-    limits: Floats
 
 
 class InFlight:
@@ -81,8 +76,7 @@ class InFlight:
         self._bookings: dict[str, Booking] = {}
         self._bound_since: set[str] = set()
         self._bindings_since: list[tuple[int, float]] = []
-        self._declared: dict[Shape, _Declared] = {}
-        self._resources: tuple[str, ...] = ()
+        self._amounts: dict[Shape, Floats] = {}
         self.expectations = Expectations()
         self.restart(Snapshot.empty())
 
@@ -92,28 +86,36 @@ class InFlight:
 
     def restart(self, snapshot: Snapshot) -> None:
         """Begin anew from a snapshot: it knows of every change told before it."""
-        if snapshot.resources != self._resources:
-            self._resources = snapshot.resources
-            self._declared.clear()
         self._snapshot = snapshot
         self._bound_since.clear()
         self._bindings_since.clear()
-        self.requested = snapshot.requested.copy()
-        self.limits = snapshot.limits.copy()
-        self.pods = snapshot.pod_counts.copy()
+        self._amounts.clear()
         self.expectations.restart(snapshot)
         placed = snapshot.placed
-        for price in self._prices:
+        usages = [
             price.restart(snapshot, self._missing_share(placed.rows, placed.bound_at, price.rule))
+            for price in self._prices
+        ]
+        columns = [snapshot.requested, snapshot.limits, snapshot.pod_counts[:, None], *usages]
+        self._table = np.concatenate(columns, axis=1)
+        count = len(snapshot.resources)
+        self.requested, self.limits = self._table[:, :count], self._table[:, count : 2 * count]
+        self.pods = self._table[:, 2 * count]
         for booking in self._bookings.values():
+            booking.rows = self._rows(booking.nodes)
             self._count_booking(booking, 1.0)
 
     def usage_for(self, scorer: object) -> Floats | None:
         """In-flight usage (node, resource) at this scorer's prices; None if it declares no need."""
-        for price in self._prices:
+        for number, price in enumerate(self._prices):
             if price.scorer is scorer:
-                return price.usage
+                return np.maximum(self._table[:, self._priced(number)], 0.0)
         return None
+
+    def _priced(self, number: int) -> slice:
+        """The columns of a scorer's in-flight usage: after requests, limits and the number of pods."""
+        count = len(self._snapshot.resources)
+        return slice((2 + number) * count + 1, (3 + number) * count + 1)
 
     def bindings(self, since: float) -> Floats:
         """Per row, pods bound since then, and those booked."""
@@ -122,7 +124,7 @@ class InFlight:
         later = [row for row, bound_at in self._bindings_since if bound_at >= since]
         counts = np.bincount(np.concatenate([rows, np.array(later, np.intp)]), minlength=len(self.pods)).astype(float)
         for booking in self._bookings.values():
-            counts[self._rows(booking.nodes)] += booking.share
+            counts[booking.rows] += booking.share
         return counts
 
     def expire(self, now: float) -> None:
@@ -154,12 +156,17 @@ class InFlight:
         now: float,
         workload: str = "",
         kin: Kin = UNKNOWN,
+        rows: Ints | None = None,
     ) -> None:
-        """Count a pod where it will most likely go, shared among the nodes; without any, let go of what was booked."""
+        """Count a pod where it will most likely go, shared among the nodes; without any, let go of what was booked.
+
+        `rows` are those of the nodes, if they were looked up already.
+        """
         self._drop_booking(identity)
         if identity in self._bound_since or not nodes:
             return
-        booking = Booking(shape, tuple(nodes), now + self._booking_seconds, workload, kin)
+        found = self._rows(nodes) if rows is None else _one_or_many(rows)
+        booking = Booking(shape, tuple(nodes), now + self._booking_seconds, workload, kin, found)
         self._bookings[identity] = booking
         self._count_booking(booking, 1.0)
 
@@ -221,42 +228,39 @@ class InFlight:
         row = self._row(change.node)
         if row is None:
             return
-        self._count(row, change.shape, sign)
-        usage = np.array([change.usage]) if change.usage else None
-        for price in self._prices:
+        amounts = self._amounts_of(change.shape)
+        for number, price in enumerate(self._prices):
             missing = self._missing_of_one(row, change.bound_at, price.rule)
-            if missing > 0.0:
-                price.count(row, change.shape, sign * missing, usage)
+            if missing < 1.0 or change.usage:
+                columns = self._priced(number)
+                amounts = amounts.copy()
+                amounts[columns] = missing * price.less_measured(amounts[columns], change.usage)
+        self._table[row] += sign * amounts
 
     def _count_booking(self, booking: Booking, sign: float) -> None:
-        rows, share = self._rows(booking.nodes), booking.share
-        self._count(rows, booking.shape, sign * share)
+        rows, share = booking.rows, booking.share
+        self._table[rows] += (sign * share) * self._amounts_of(booking.shape)
         if self.expectations.known:
             usage = self.expectations.of_pod(booking.shape, booking.workload, booking.kin).times(share)
             (self.expectations.add if sign > 0 else self.expectations.remove)(rows, booking.workload, usage)
-        for price in self._prices:
-            price.count(rows, booking.shape, sign * share)
 
-    def _rows(self, nodes: Sequence[str]) -> Ints:
+    def _rows(self, nodes: Sequence[str]) -> int | Ints:
         """Of those that are known."""
         rows = np.fromiter(map(self._snapshot.index.get, nodes, repeat(-1)), dtype=np.intp, count=len(nodes))
-        return rows if rows.min(initial=0) >= 0 else rows[rows >= 0]
+        return _one_or_many(rows if rows.min(initial=0) >= 0 else rows[rows >= 0])
 
-    def _count(self, rows: int | Ints, shape: Shape, pods: float) -> None:
-        """So many more pods of a shape on each of these nodes."""
-        declared = self._declared.get(shape) or self._declare(shape)
-        self.requested[rows] += pods * declared.requests
-        self.limits[rows] += pods * declared.limits
-        self.pods[rows] += pods
-
-    def _declare(self, shape: Shape) -> _Declared:
-        if len(self._declared) >= MOST_SHAPES:
-            self._declared.clear()
-        requests = np.array([shape.request(resource) for resource in self._resources])
-        limits = dict(shape.limits)
-        declared = _Declared(requests, np.maximum([limits.get(name, 0.0) for name in self._resources], requests))
-        self._declared[shape] = declared
-        return declared
+    def _amounts_of(self, shape: Shape) -> Floats:
+        """What a pod of that shape adds to a row of the table."""
+        amounts = self._amounts.get(shape)
+        if amounts is None:
+            if len(self._amounts) >= MOST_SHAPES:
+                self._amounts.clear()
+            resources, limits = self._snapshot.resources, dict(shape.limits)
+            requests = [shape.request(resource) for resource in resources]
+            limited = [max(limits.get(name, 0.0), request) for name, request in zip(resources, requests, strict=True)]
+            prices = [price.of(shape) for price in self._prices]
+            amounts = self._amounts[shape] = np.concatenate([requests, limited, [1.0], *prices])
+        return amounts
 
     def _missing_share(self, rows: Ints, bound_at: Floats, rule: str | None = None) -> Floats:
         """The share of each pod's node window that has not seen the pod, by a scorer's own rule or the setting's."""
@@ -293,48 +297,45 @@ class InFlight:
 
 
 class _Prices:
-    """One scorer's in-flight usage (node, resource), and its price for each shape it has met."""
+    """What one scorer expects of pods by their shape."""
 
     def __init__(self, scorer: CountsInFlight) -> None:
         self.scorer = scorer
         self.rule: str | None = getattr(scorer, "in_flight_rule", None)
-        self.usage: Floats = np.zeros((0, 0))
         self._columns: dict[str, int] = {}
         self._known: dict[Shape, Floats] = {}
 
-    def restart(self, snapshot: Snapshot, missing: Floats) -> None:
-        self._columns = dict(snapshot.resource_index)
-        self._known.clear()
-        self.usage = np.zeros(snapshot.capacity.shape, order="F")
-        placed = snapshot.placed
-        if not len(placed.rows):
-            return
-        used, shape_of = np.unique(placed.shapes, return_inverse=True)
-        prices = np.array([self._price(snapshot.shapes[number]) for number in used.tolist()])
-        amounts = missing[:, None] * self._less_measured(prices[shape_of], placed.usage)
-        for column in range(len(snapshot.resources)):
-            self.usage[:, column] = np.bincount(placed.rows, amounts[:, column], minlength=len(self.usage))
+    def restart(self, snapshot: Snapshot, missing: Floats) -> Floats:
+        """In-flight usage (node, resource) of the pods that the snapshot knows."""
+        if self._columns != snapshot.resource_index or len(self._known) >= MOST_SHAPES:
+            self._columns = dict(snapshot.resource_index)
+            self._known.clear()
+        usage, placed = np.zeros(snapshot.capacity.shape), snapshot.placed
+        counted = missing > 0.0
+        if counted.any():
+            used, shape_of = np.unique(placed.shapes[counted], return_inverse=True)
+            prices = np.array([self.of(snapshot.shapes[number]) for number in used.tolist()])
+            measured = () if placed.usage is None else placed.usage[counted]
+            amounts = missing[counted, None] * self.less_measured(prices[shape_of], measured)
+            for column in range(len(snapshot.resources)):
+                usage[:, column] = np.bincount(placed.rows[counted], amounts[:, column], minlength=len(usage))
+        return usage
 
-    def count(self, rows: int | Ints, shape: Shape, times: float, usage: Floats | None = None) -> None:
-        price = self._price(shape)
-        if usage is not None:
-            price = self._less_measured(price[None, :], usage)[0]
-        self.usage[rows] = np.maximum(self.usage[rows] + times * price, 0.0)
-
-    def _less_measured(self, prices: Floats, usage: Floats | None) -> Floats:
-        """Prices (pod, resource), less what is measured of each pod where the rule says so."""
-        if usage is None or self.rule != LESS_MEASURED:
+    def less_measured(self, prices: Floats, usage: Floats | Sequence[float]) -> Floats:
+        """Prices (..., resource), less what is measured of each pod where the rule says so."""
+        if not len(usage) or self.rule != LESS_MEASURED:
             return prices
         return np.maximum(prices - np.nan_to_num(usage), 0.0)
 
-    def _price(self, shape: Shape) -> Floats:
+    def of(self, shape: Shape) -> Floats:
+        """What the scorer expects of a pod of that shape (resource,)."""
         price = self._known.get(shape)
         if price is None:
             price = self._known[shape] = self._asked(shape)
         return price
 
     def _asked(self, shape: Shape) -> Floats:
-        """What the scorer expects; nothing if it raises or answers nonsense: others' code must not take us down."""
+        """The scorer's answer; nothing if it raises or answers nonsense: others' code must not take us down."""
         price = np.zeros(len(self._columns))
         try:
             for resource, amount in self.scorer.demand(shape).items():
@@ -343,3 +344,8 @@ class _Prices:
         except Exception:  # noqa: BLE001 - see above
             return np.zeros(len(self._columns))
         return np.where(np.isfinite(price), np.maximum(price, 0.0), 0.0)
+
+
+def _one_or_many(rows: Ints) -> int | Ints:
+    """A single row as a plain number: numpy is quicker with it."""
+    return int(rows[0]) if len(rows) == 1 else rows

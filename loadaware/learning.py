@@ -15,7 +15,7 @@ import numpy as np
 from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
 from loadaware.awaited import Awaited
-from loadaware.demand import Demand, DemandSettings, grouped
+from loadaware.demand import Demand, DemandSettings, Ratios, grouped
 from loadaware.demand_state import DemandState, Table
 from loadaware.expected import Expected, expect
 from loadaware.kin import Kin, kin_of
@@ -40,9 +40,12 @@ class Learning:
         """What one pod of each workload requested when last seen."""
         self._awaited_pods = Awaited()
         self._awaited_nodes = Awaited()
+        self._worked_out: tuple[Ratios, Floats, Floats] | None = None
+        """Means and deviations of all pods, until one comes, goes or changes."""
 
     def begin(self, slot: int, pod: Pod) -> tuple[str, Kin]:
         """A pod took a slot; its workload and traits."""
+        self._worked_out = None
         workload, kin = workload_of(pod), kin_of(pod)
         requests = self._requests(pod.shape)
         self.demand.begin(slot, workload, requests, kin)
@@ -54,6 +57,7 @@ class Learning:
 
     def resize(self, slot: int, shape: Shape) -> tuple[str, tuple[tuple[float, ...], tuple[float, ...]] | None]:
         """A pod's request changed in place: its workload, and what the last snapshot expected of it."""
+        self._worked_out = None
         requests = self._requests(shape)
         self.demand.resize(slot, requests)
         self._declare(self.demand.workload_name(slot), requests)
@@ -64,6 +68,7 @@ class Learning:
 
     def end(self, slot: int) -> tuple[str, tuple[tuple[float, ...], tuple[float, ...]] | None]:
         """A pod left its slot: its workload, and what the last snapshot expected of it."""
+        self._worked_out = None
         workload = self.demand.workload_name(slot)
         self.demand.end(slot)
         return workload, self._expected_of(slot)
@@ -84,17 +89,24 @@ class Learning:
         if not len(rows):
             return
         pods = self._pods.columns()
-        means, _ = self.demand.pod_expectations(pods.slots)
+        means, _ = self._expectations(pods.slots)
         used = np.where(np.isnan(pods.usage), means, pods.usage)
         by_pods = grouped(pods.nodes, used, int(max(rows.max(), pods.nodes.max(initial=0))) + 1)
         self.rest.learn(rows, usage - by_pods[rows], times)
+
+    def _expectations(self, slots: Ints) -> tuple[Floats, Floats]:
+        """Of these pods; worked out once for the nodes' rest and for the snapshot that follows."""
+        ratios = self.demand.workload_ratios()
+        if self._worked_out is None or self._worked_out[0] is not ratios:
+            self._worked_out = (ratios, *self.demand.pod_expectations(slots))
+        return self._worked_out[1:]
 
     def expected(self, rows: Ints, positions: Ints, capacity: Floats) -> Expected | None:
         """For a snapshot of these rows (row -> position); None while no pod was ever measured."""
         if not self.demand.learned:
             return None
         pods = self._pods.columns()
-        means, deviations = self.demand.pod_expectations(pods.slots)
+        means, deviations = self._expectations(pods.slots)
         self._remember(pods.slots, means, deviations)
         here = positions[pods.nodes] >= 0
         names = self.demand.workload_names

@@ -148,9 +148,9 @@ class Nodes:
             pod.shape, workload, UNKNOWN if expectations.knows(workload) else kin_of(pod)
         )
         everything = ExpectedLoad(
-            mean=expectations.mean[self.rows],
-            variance=expectations.variance[self.rows],
-            shared=expectations.shared(workload)[self.rows],
+            mean=expectations.mean.take(self.rows, axis=0),
+            variance=expectations.variance.take(self.rows, axis=0),
+            shared=expectations.shared(workload).take(self.rows, axis=0),
             pod_mean=pod_mean,
             pod_deviation=pod_deviation,
         )
@@ -193,7 +193,7 @@ class Nodes:
 
     def once(self, key: Hashable, make: Callable[["Nodes"], Floats]) -> Floats:
         """What depends on the snapshot alone, made once for all nodes: an array (node, ...), here of these."""
-        return self.snapshot.once(key, lambda: make(Nodes.of(self.snapshot)))[self.rows]
+        return self.snapshot.once(key, lambda: make(Nodes.of(self.snapshot))).take(self.rows, axis=0)
 
     def requested(self, resource: str) -> Floats:
         """Sum of the requests of the pods on the node now."""

@@ -10,9 +10,9 @@ With y_w = ln(0.01 + mean usage / request) of each workload w that was measured,
     tau^2          =  variance of the words of the trait: (sum of W m^2 - (G + sqrt(2 G)) sigma^2) / sum of W, G words
     relative level =  exp(sum over the traits of effect(word))           1 for a workload of which no name is known
 
-One round over the traits at every reading; they settle within a few. tau^2 is what the words differ by beyond chance
-and one deviation of chance: a trait whose words tell nothing is left out by itself. The words are bounded in number:
-whoever comes later says nothing.
+One round over the traits at each of the first readings, then every five minutes. tau^2 is what the words differ by
+beyond chance and one deviation of chance: a trait whose words tell nothing is left out by itself. The words are bounded
+in number: whoever comes later says nothing.
 """
 
 from collections.abc import Mapping
@@ -27,6 +27,8 @@ from loadaware.window import Ints
 
 RELIABLE_SAMPLES = 10.0
 SMALLEST = 0.01
+FIRST_ROUNDS = 20
+ROUND_SECONDS = 300.0
 MOST_WORDS = 20_000
 MOST_TOLD = 3.0
 """Names never move the expectation further than this, as a logarithm: twentyfold."""
@@ -56,6 +58,8 @@ class Prior:
         self._effects: Floats = np.zeros((1, resources))
         self._freedom: Floats = np.zeros(resources)
         """How many words' worth of freedom the effects took, last round."""
+        self._rounds = 0
+        self._fitted_at = -np.inf
 
     def traits(self, kin: Kin) -> Ints:
         """The numbers of a workload's words; new words are given one."""
@@ -73,6 +77,14 @@ class Prior:
         """Relative level of each workload (workload, resource)."""
         self._reserve()
         return _levels(self._effects, traits)
+
+    def due(self, now: float) -> bool:
+        """Whether it is time for another round."""
+        if self._rounds < FIRST_ROUNDS or not 0 <= now - self._fitted_at < ROUND_SECONDS:
+            self._rounds += 1
+            self._fitted_at = now
+            return True
+        return False
 
     def fit(self, traits: Ints, means: Floats, samples: Floats) -> None:
         """One round: traits (workload, trait), means of usage / request and samples (workload, resource)."""

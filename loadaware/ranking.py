@@ -60,11 +60,11 @@ class Ranking:
 
     def best(self) -> Ints:
         """Positions of the nodes with the highest score."""
-        return np.flatnonzero(self.scores == self.scores.max(initial=-np.inf))
+        return (self.scores == self.scores.max(initial=-np.inf)).nonzero()[0]
 
     def best_on_the_wire(self) -> Ints:
         """Positions of the nodes with the highest priority: more than `best`, for ints are coarser."""
-        return np.flatnonzero(self.priorities == self.priorities.max(initial=0))
+        return (self.priorities == self.priorities.max(initial=0)).nonzero()[0]
 
     def order(self) -> Ints:
         """Positions, best first; equal ones in the order asked."""

@@ -58,7 +58,7 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
     def normalize(self, scores: Floats) -> Floats:
         """By the ratio to the least rise: scale free, never saturated."""
         best = np.fmax.reduce(scores, initial=-np.inf)
-        return 100.0 * np.clip(1.0 + (scores - best) / self.range, 0.0, 1.0)
+        return np.maximum(100.0 + (scores - best) * (100.0 / self.range), 0.0)
 
     def demand(self, shape: Shape) -> Mapping[str, float]:
         """What the pod requests: the price of pods in flight where no pod metrics tell better."""

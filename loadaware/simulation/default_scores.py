@@ -28,17 +28,19 @@ ZONE_SKEW = 5
 
 def least_allocated(requested: Ints, allocatable: Ints) -> Ints:
     """`requested` with the pod. Axes (node, resource); a resource that a node does not have is not counted."""
-    has = allocatable > 0
-    free = np.where(requested > allocatable, 0, allocatable - requested)
-    shares = np.where(has, free * 100 // np.maximum(allocatable, 1), 0)
-    return np.asarray(shares.sum(axis=1) // np.maximum(has.sum(axis=1), 1))
+    shares = np.maximum(allocatable - requested, 0) * 100 // np.maximum(allocatable, 1)
+    if allocatable.all():
+        return np.asarray((shares[:, 0] + shares[:, 1]) // 2)
+    return np.asarray(shares.sum(axis=1) // np.maximum((allocatable > 0).sum(axis=1), 1))
 
 
 def balance(requested: Ints, allocatable: Ints) -> Ints:
     """How alike CPU and memory are requested, 50..100. Axes (node, resource), two resources."""
     shares = np.minimum(requested / np.maximum(allocatable, 1), 1.0)
     apart = np.abs(shares[:, 0] - shares[:, 1]) / 2.0
-    return ((1.0 - np.where((allocatable > 0).all(axis=1), apart, 0.0)) * 100.0).astype(np.int64)
+    if not allocatable.all():
+        apart = np.where((allocatable > 0).all(axis=1), apart, 0.0)
+    return ((1.0 - apart) * 100.0).astype(np.int64)
 
 
 def balanced_allocation(before: Ints, requested: Ints, allocatable: Ints) -> Ints:
