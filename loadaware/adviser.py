@@ -12,9 +12,11 @@ from loadaware.breaker import Breaker
 from loadaware.changes import Change, PodBound
 from loadaware.errors import UnknownProfileError
 from loadaware.filtering import Filtering, filter_nodes
+from loadaware.foresight import likely
 from loadaware.in_flight import InFlight, Rule
 from loadaware.kin import UNKNOWN, kin_of
 from loadaware.ladder import Staleness
+from loadaware.nodes import ExpectedLoad
 from loadaware.preemption import Freed, worth_preempting
 from loadaware.profile import Profile
 from loadaware.question import Question
@@ -24,8 +26,8 @@ from loadaware.window import Ints
 from loadaware.workload import workload_of
 
 MOST_TIED = 64
-"""A booking is shared among nodes of equal priority. If more than this are equal it goes to the best by score; if those
-are as many too, nothing is known and none is booked."""
+"""A booking is shared among the likeliest nodes. If more than this are equal it goes to the best by score; if those are
+as many too, nothing is known and none is booked."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,13 @@ class AdviserSettings:
 
     profiles: Mapping[str, Profile]
     default_profile: str
+    shadows: Mapping[str, Profile] = field(default_factory=dict)
+    """Profiles that are only scored aside, never on the wire."""
     staleness: Staleness = field(default_factory=Staleness)
     in_flight_rule: Rule = "MissingShare"
     booking_seconds: float = 10.0
+    beside_default: bool = True
+    """Whether kube-scheduler's default plugins have their say beside ours, so that it can be foreseen."""
 
 
 class Adviser:
@@ -58,8 +64,9 @@ class Adviser:
         """Take new settings; bookings made under the old ones are let go, what happened since the snapshot is not."""
         self.settings = settings
         self.breaker.forget()
-        scorers = [w.scorer for profile in settings.profiles.values() for w in profile.scorers]
-        filters = [named.filter for profile in settings.profiles.values() for named in profile.filters]
+        profiles = [*settings.profiles.values(), *settings.shadows.values()]
+        scorers = [w.scorer for profile in profiles for w in profile.scorers]
+        filters = [named.filter for profile in profiles for named in profile.filters]
         self.in_flight = InFlight([*scorers, *filters], settings.in_flight_rule, settings.booking_seconds)
         self.in_flight.restart(self.snapshot)
         for change in self._since_snapshot:
@@ -130,10 +137,18 @@ class Adviser:
         with self.in_flight.without(pod.identity):
             ranking = rank(chosen, self._question(pod, names, now), self.breaker, explain=explain)
         if book:
-            likely = _likely(ranking)
-            rows = None if ranking.rows is None else ranking.rows[likely]
-            self._book(pod, [names[position] for position in likely.tolist()], rows)
+            self._book_ranked(pod, ranking)
         return ranking
+
+    def rank_aside(self, pod: Pod, names: Sequence[str], profile: Profile) -> Ranking:
+        """What a profile would say, whether it is on the wire or not. Nothing is booked."""
+        with self.in_flight.without(pod.identity):
+            return rank(profile, self._question(pod, names, self._clock()), self.breaker)
+
+    def expected_aside(self, pod: Pod, rows: Ints, resources: Sequence[str]) -> ExpectedLoad:
+        """What the nodes of these rows, without the pod, and the pod are expected to use."""
+        with self.in_flight.without(pod.identity):
+            return self._question(pod, (), self._clock()).nodes(rows, None).expected(pod, resources)
 
     def preempt(self, pod: Pod, freed: Freed, profile: str | None = None) -> Sequence[str]:
         """The candidate nodes that would not be too busy once their victims have left; all if none would."""
@@ -158,15 +173,22 @@ class Adviser:
     def _question(self, pod: Pod, names: Sequence[str], now: float) -> Question:
         return Question(self.snapshot, self.in_flight, pod, names, self.settings.staleness, now)
 
+    def _book_ranked(self, pod: Pod, ranking: Ranking) -> None:
+        places = self._likely(pod, ranking)
+        rows = None if ranking.rows is None else ranking.rows[places]
+        self._book(pod, [ranking.names[position] for position in places.tolist()], rows)
+
+    def _likely(self, pod: Pod, ranking: Ranking) -> Ints:
+        """Where the pod will probably go."""
+        if self.settings.beside_default:
+            best = likely(ranking, self.snapshot, self.in_flight, pod, workload_of(pod))
+        else:
+            best = ranking.best_on_the_wire()
+        if len(best) > MOST_TIED:
+            best = ranking.best()
+        return best if len(best) <= MOST_TIED else best[:0]
+
     def _book(self, pod: Pod, names: Sequence[str], rows: Ints | None = None) -> None:
         workload = workload_of(pod)
         kin = UNKNOWN if self.in_flight.expectations.knows(workload) else kin_of(pod)
         self.in_flight.book(pod.identity, pod.shape, names, self._clock(), workload, kin, rows)
-
-
-def _likely(ranking: Ranking) -> Ints:
-    """Where the pod will probably go: kube-scheduler sees only the ints, so among equals it may take any."""
-    best = ranking.best_on_the_wire()
-    if len(best) > MOST_TIED:
-        best = ranking.best()
-    return best if len(best) <= MOST_TIED else best[:0]

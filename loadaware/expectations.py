@@ -24,10 +24,11 @@ class Usage(NamedTuple):
 
     mean: Floats
     deviation: Floats
+    pods: float = 1.0
 
     def times(self, share: float) -> "Usage":
         """A share of it."""
-        return Usage(self.mean * share, self.deviation * share)
+        return self if share == 1.0 else Usage(self.mean * share, self.deviation * share, share)
 
 
 class Expectations:
@@ -78,10 +79,19 @@ class Expectations:
 
     def shared(self, workload: str) -> Floats:
         """Sum of the deviations of a workload's pods on each node (node, resource), as of now."""
+        return self._siblings(workload)[:, :-1]
+
+    def replicas(self, workload: str) -> Floats:
+        """Pods of a workload on each node, as of now."""
+        return self._siblings(workload)[:, -1]
+
+    def _siblings(self, workload: str) -> Floats:
+        """Deviations and, last, the number of a workload's pods on each node."""
         shared = self._shared.get(workload)
         if shared is None:
             expected = self._snapshot.expected
-            shared = np.zeros(self.mean.shape) if expected is None else expected.shared(workload)
+            nobody = (len(self.mean), self.mean.shape[1] + 1)
+            shared = np.zeros(nobody) if expected is None else expected.shared(workload)
             if len(self._shared) >= MOST_TOUCHED:
                 del self._shared[next(iter(self._shared))]
             self._shared[workload] = shared
@@ -90,18 +100,18 @@ class Expectations:
     def add(self, rows: int | Ints, workload: str, usage: Usage) -> None:
         """A pod more on a node, or on each of several."""
         if self.known:
-            shared = self.shared(workload)
-            before = shared[rows]
+            siblings = self._siblings(workload)
+            before = siblings[rows]
             self.mean[rows] += usage.mean
-            self.variance[rows] += usage.deviation * (usage.deviation + 2.0 * RHO * before)
-            shared[rows] = before + usage.deviation
+            self.variance[rows] += usage.deviation * (usage.deviation + 2.0 * RHO * before[..., :-1])
+            siblings[rows] = before + np.append(usage.deviation, usage.pods)
 
     def remove(self, rows: int | Ints, workload: str, usage: Usage) -> None:
         """A pod less on a node, or on each of several: the exact opposite of adding it."""
         if self.known:
-            shared = self.shared(workload)
-            before = shared[rows] - usage.deviation
-            shared[rows] = before
+            siblings = self._siblings(workload)
+            before = siblings[rows] - np.append(usage.deviation, usage.pods)
+            siblings[rows] = before
             self.mean[rows] -= usage.mean
-            variance = self.variance[rows] - usage.deviation * (usage.deviation + 2.0 * RHO * before)
+            variance = self.variance[rows] - usage.deviation * (usage.deviation + 2.0 * RHO * before[..., :-1])
             self.variance[rows] = np.maximum(variance, 0.0)

@@ -36,7 +36,7 @@ class Expected:
     """The pairs of workload w are pairs[starts[w]:starts[w + 1]]."""
     pair_rows: Ints
     pair_deviations: Floats
-    """S of each pair (workload, node): (pair, resource)."""
+    """S of each pair (workload, node), and the number of its pods last: (pair, resource + 1)."""
     told: Told = field(default_factory=Told)
     """What names tell of a workload that is not among these."""
     units: Floats = field(default_factory=lambda: np.ones(2))
@@ -48,8 +48,8 @@ class Expected:
         return {name: number for number, name in enumerate(self.workloads)}
 
     def shared(self, workload: str) -> Floats:
-        """S of a workload on every node (node, resource); zero where it has no pods."""
-        everywhere = np.zeros(self.mean.shape)
+        """S of a workload on every node, and the number of its pods last (node, resource + 1)."""
+        everywhere = np.zeros((len(self.mean), self.mean.shape[1] + 1))
         number = self.index.get(workload)
         if number is not None:
             pairs = slice(self.starts[number], self.starts[number + 1])
@@ -71,7 +71,7 @@ class Expected:
 def expect(  # noqa: PLR0917 - columns of the same pods
     rest: Floats, rows: Ints, workloads: Ints, means: Floats, deviations: Floats, workload_count: int
 ) -> tuple[Floats, Floats, Ints, Ints, Floats]:
-    """Mean and variance per node, and the pairs (starts, rows, deviations), from the columns of the pods."""
+    """Mean and variance per node, and the pairs (starts, rows, deviations and number), from the columns of the pods."""
     count, resources = rest.shape
     keys, position = np.unique(workloads * max(count, 1) + rows, return_inverse=True)
     pair_rows, pair_workloads = keys % max(count, 1), keys // max(count, 1)
@@ -81,4 +81,6 @@ def expect(  # noqa: PLR0917 - columns of the same pods
         variance = variance + (1.0 - RHO) * grouped(rows, deviations**2, count)
     mean = rest + grouped(rows, means, count)
     starts = np.searchsorted(pair_workloads, np.arange(workload_count + 1)).astype(np.intp)
-    return mean, variance.reshape(count, resources), starts, pair_rows.astype(np.intp), pair_deviations
+    numbers = np.bincount(position, minlength=len(keys))
+    pairs = np.column_stack([pair_deviations, numbers])
+    return mean, variance.reshape(count, resources), starts, pair_rows.astype(np.intp), pairs

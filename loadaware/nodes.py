@@ -26,6 +26,16 @@ class ExpectedLoad(NamedTuple):
     pod_deviation: Floats
 
 
+@dataclass(eq=False, slots=True)
+class Seen:
+    """What the plugins were shown of things that change, kept for whoever explains the answer later: by reference."""
+
+    expected: tuple[Sequence[str], ExpectedLoad] | None = None
+    """Resources, and expected load of the known nodes."""
+    in_flight: tuple[object, Floats] | None = None
+    """A plugin, and in-flight usage (node, resource) of all rows at its prices."""
+
+
 class LiveExpectations(Protocol):
     """Expected usage as of now (see expectations.py)."""
 
@@ -45,8 +55,8 @@ class LiveExpectations(Protocol):
         """Deviations of a workload's pods on every node."""
         ...
 
-    def of_pod(self, shape: Shape, workload: str, kin: Kin) -> tuple[Floats, Floats]:
-        """Expected mean and deviation of a pod."""
+    def of_pod(self, shape: Shape, workload: str, kin: Kin) -> tuple[Floats, Floats, float]:
+        """Expected mean and deviation of a pod, and the number of pods that it is."""
         ...
 
 
@@ -70,6 +80,8 @@ class Nodes:
     """Learned demand; None: never learned."""
     standing_in: Bools | None = None
     """Where the requests of the bound pods stand in for usage, because nothing newer is known."""
+    seen: Seen | None = None
+    """Where to leave what was shown."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -140,13 +152,18 @@ class Nodes:
 
         NaN for a resource that nobody measures.
         """
+        load = self._expected(pod, resources)
+        if self.seen is not None:
+            self.seen.expected = resources, load
+        return load
+
+    def _expected(self, pod: Pod, resources: Sequence[str]) -> ExpectedLoad:
         expectations = self.expectations
         if expectations is None or not expectations.known:
             return self._expected_by_node(pod, resources)
         workload = workload_of(pod)
-        pod_mean, pod_deviation = expectations.of_pod(
-            pod.shape, workload, UNKNOWN if expectations.knows(workload) else kin_of(pod)
-        )
+        kin = UNKNOWN if expectations.knows(workload) else kin_of(pod)
+        pod_mean, pod_deviation = expectations.of_pod(pod.shape, workload, kin)[:2]
         everything = ExpectedLoad(
             mean=expectations.mean.take(self.rows, axis=0),
             variance=expectations.variance.take(self.rows, axis=0),

@@ -7,7 +7,7 @@ reference; readers never wait. Filters and scorers see it through `Nodes` (nodes
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from collectors.reading import Floats
 from loadaware.expected import Expected
 from loadaware.window import Ints, Statistics
 
+Array = TypeVar("Array", bound=npt.NDArray[Any])
 Statistic = Literal["mean", "deviation", "latest", "maximum"]
 
 HOUR = 3600.0
@@ -173,17 +174,17 @@ class Snapshot:
             expected=None,
         )
 
-    def once(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
+    def once(self, key: Hashable, make: Callable[[], Array]) -> Array:
         """What depends on this snapshot alone, made once. Bounded: a scorer's args are few."""
         value = self._made.get(key)
         if value is None:
             if len(self._made) >= MOST_MADE:
                 self._made.clear()
             value = self._made[key] = make()
-        return value
+        return cast("Array", value)
 
     @cached_property
-    def _made(self) -> dict[Hashable, Floats]:
+    def _made(self) -> dict[Hashable, npt.NDArray[Any]]:
         return {}
 
     @cached_property

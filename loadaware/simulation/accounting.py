@@ -4,6 +4,7 @@
     unserved       CPU wanted and not had, as a share of what was wanted
     spread         deviation of utilization across nodes, averaged over time, in points
     p99            utilization that 1 % of node-time exceeds, to a tenth of a point
+    memory90       share of node-time above 90 % of memory, where evictions begin; as often as memory is sampled
 
 hot80 alone can be bought by saturating a few nodes: look at unserved and p99 beside it. Every step counts alike.
 """
@@ -30,6 +31,7 @@ class Report:
     p99: float
     utilization: float
     """Mean over node-time."""
+    memory90: float = float("nan")
 
 
 class Ledger:
@@ -43,6 +45,7 @@ class Ledger:
         self._wanted = self._missed = 0.0
         self._spread = self._utilization = 0.0
         self._histogram = np.zeros(_BINS + 1, dtype=np.int64)
+        self._memory_samples = self._memory90 = 0
 
     def record(self, time: float, seconds: float, demand: Floats, capacity: Floats) -> None:
         """A step: what the nodes there were asked for, and what they have."""
@@ -59,6 +62,12 @@ class Ledger:
         self._utilization += float(utilization.sum())
         self._histogram += _histogram(utilization)
 
+    def record_memory(self, time: float, used: Floats, capacity: Floats) -> None:
+        """What the nodes there hold of their memory at one moment."""
+        if time >= self.since:
+            self._memory_samples += len(used)
+            self._memory90 += int((used > 0.9 * capacity).sum())
+
     def report(self) -> Report:
         """The figures so far."""
         if not self._node_steps:
@@ -71,6 +80,7 @@ class Ledger:
             spread=100.0 * self._spread / self._seconds,
             p99=self._percentile(0.99),
             utilization=100.0 * self._utilization / self._node_steps,
+            memory90=100.0 * self._memory90 / self._memory_samples if self._memory_samples else float("nan"),
         )
 
     def _percentile(self, share: float) -> float:

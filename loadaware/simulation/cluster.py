@@ -229,6 +229,8 @@ class SimulatedCluster:
         granted = np.minimum(1.0, machines.cores / self.demand)
         memory = self.scenario.memory(working, self.now)
         taken = machines.overhead_bytes + np.bincount(nodes, memory, len(machines))
+        here = self.placements.present
+        self._ledger.record_memory(self.now, taken[here], machines.bytes[here])
         node_usage = np.column_stack([self.demand * granted, np.minimum(taken, machines.bytes)])
         pod_usage = np.column_stack([wanted * granted[nodes], memory])
         metered = self._seen[nodes]

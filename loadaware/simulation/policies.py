@@ -93,7 +93,7 @@ class Advised:
         restart: Restart | None = None,
     ) -> None:
         profile = Profile("simulated", (WeightedScorer("scorer", scorer),), max_score=max(round(10 * weight), 1))
-        self._adviser = AdviserSettings({profile.name: profile}, profile.name)
+        self._adviser = AdviserSettings({profile.name: profile}, profile.name, beside_default=beside_default)
         self._observer = replace(_kept_for(scorer), demand=demand or DemandSettings())
         self._clock = clock
         self._core = Core(self._adviser, clock, self._observer)

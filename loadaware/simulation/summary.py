@@ -12,7 +12,7 @@ from loadaware.simulation.trial import Outcome
 
 METRICS = ("hot80", "hot90", "unserved", "std", "p99")
 """Figures with a gap that can be closed."""
-GUARDS = ("pending", "together")
+GUARDS = ("pending", "together", "memory90")
 """Figures that must not grow."""
 
 Runs = Mapping[str, Sequence[Outcome]]

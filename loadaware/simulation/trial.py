@@ -49,6 +49,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that never got a node, of all pods: those who wait at the end, and whose time was over before."""
     together: float
     """Pairs of replicas that share a node, of all pairs, when the next replica is placed: a guard against crowding."""
+    memory90: float
+    """Node-time above 90 % of memory."""
     utilization: float
     seconds: float
     """That the run took."""
@@ -73,6 +75,7 @@ def run_trial(stage: Stage, policy: str, progress: Progress | None = None) -> Ou
         p99=report.p99,
         pending=watched[0].pending,
         together=watched[0].together,
+        memory90=report.memory90,
         utilization=report.utilization,
         seconds=perf_counter() - started,
     )

@@ -21,7 +21,8 @@ SMALL = Options(nodes=6, hours=0.5, warm_up_hours=0.25, seeds=2, policies=("defa
 
 def outcome(hot80: float) -> Outcome:
     return Outcome(
-        hot80=hot80, hot90=hot80, unserved=hot80, std=8.0, p99=91.0, pending=0.0, together=math.nan, utilization=50.0,
+        hot80=hot80, hot90=hot80, unserved=hot80, std=8.0, p99=91.0, pending=0.0, together=math.nan,
+        memory90=0.0, utilization=50.0,
         seconds=3.0,
     )  # fmt: skip
 

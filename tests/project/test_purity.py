@@ -8,9 +8,9 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "loadaware"
 CORE = [
     *(PACKAGE / f"{name}.py" for name in (
-        "adviser", "awaited", "breaker", "changes", "core", "demand", "demand_format", "demand_report", "demand_state",
-        "expectations", "expected", "filtering", "in_flight",
-        "ladder", "learning", "nodes", "observer", "pod_sums", "pods", "preemption", "profile", "quarantine",
+        "adviser", "awaited", "breaker", "changes", "core", "default_plugins", "demand", "demand_format", "demand_report", "demand_state",
+        "expectations", "expected", "filtering", "foresight", "in_flight", "kin",
+        "ladder", "learning", "nodes", "observer", "pod_sums", "pods", "preemption", "prior", "profile", "quarantine",
         "question", "ranking", "rest", "roster", "snapshot", "window", "workload",
     )),
     *(PACKAGE / "filters").glob("*.py"),

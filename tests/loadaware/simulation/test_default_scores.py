@@ -5,14 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadaware.simulation.default_scores import (
-    DefaultScores,
-    balance,
-    balanced_allocation,
-    best,
-    least_allocated,
-    pod_topology_spread,
-)
+from loadaware.default_plugins import balance, balanced_allocation, least_allocated, pod_topology_spread
+from loadaware.simulation.default_scores import DefaultScores, best
 from loadaware.simulation.noise import Ints
 from loadaware.simulation.placements import Placements
 from loadaware.simulation.scenario import Scenario

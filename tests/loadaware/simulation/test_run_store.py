@@ -20,7 +20,8 @@ DAY = Traces("lab-1", np.full((2, 4), 0.5))
 
 def outcome(hot80: float = 1.5, together: float = 2.0) -> Outcome:
     return Outcome(
-        hot80=hot80, hot90=0.5, unserved=0.25, std=8.0, p99=91.0, pending=0.0, together=together, utilization=50.0,
+        hot80=hot80, hot90=0.5, unserved=0.25, std=8.0, p99=91.0, pending=0.0, together=together,
+        memory90=0.0, utilization=50.0,
         seconds=3.0,
     )  # fmt: skip
 

@@ -8,7 +8,8 @@ from loadaware.simulation.trial import Outcome
 
 def outcome(hot80: float, unserved: float = 1.0) -> Outcome:
     return Outcome(
-        hot80=hot80, hot90=hot80 / 2, unserved=unserved, std=8.0, p99=91.0, pending=0.5, together=2.0, utilization=50.0,
+        hot80=hot80, hot90=hot80 / 2, unserved=unserved, std=8.0, p99=91.0, pending=0.5, together=2.0,
+        memory90=0.0, utilization=50.0,
         seconds=3.0,
     )  # fmt: skip
 

@@ -1,0 +1,75 @@
+"""The simulator's scores are those that go over the wire: manifest, HTTP, hot path, JSON, int, pod after pod."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import httpx
+import numpy as np
+import pytest
+
+from loadaware.changes import Change
+from loadaware.scorers.entropic_risk import EntropicRisk
+from loadaware.scorers.scorer import Scorer
+from loadaware.scorers.target_load_packing import TargetLoadPacking
+from loadaware.simulation.cluster import SimulatedCluster
+from loadaware.simulation.engine import EngineSettings, Run
+from loadaware.simulation.manifest import manifest_of
+from loadaware.simulation.noise import Ints
+from loadaware.simulation.policies import Advised
+from loadaware.simulation.scenario import Scenario
+from loadaware.snapshot import Snapshot
+from tests.loadaware.running_server import RunningServer, new_service
+
+SECONDS = 1500.0
+
+
+class OverHttp(Advised):
+    """Asks its own core, and beside it a real server that is told the same."""
+
+    def __init__(self, scorer: Scorer, clock: Callable[[], float]) -> None:
+        super().__init__(scorer, clock)
+        self.service = new_service(self._adviser, clock)
+        self.server = RunningServer(self.service)
+        self.client: httpx.Client
+        self.asked = 0
+        self.differences: list[tuple[list[int], list[int]]] = []
+        receive = self._core.adviser.receive
+
+        def both(message: Snapshot | Change) -> None:
+            receive(message)
+            self.service.take(message if isinstance(message, Snapshot) else (message,))
+
+        self._core.adviser.receive = both  # type: ignore[method-assign]
+
+    def totals(self, cluster: SimulatedCluster, pod: int, nodes: Ints) -> Ints:
+        names = [cluster.scenario.machines.names[node] for node in nodes.tolist()]
+        body = json.dumps({"Pod": manifest_of(cluster.pod(pod)), "Nodes": None, "NodeNames": names})
+        answer = self.client.post("/prioritize", content=body).raise_for_status().json()
+        own = super().totals(cluster, pod, nodes)
+        mine = (own - self._default.totals(cluster, pod, nodes)) // 10 if self._default else own
+        theirs = [host["Score"] for host in answer]
+        assert [host["Host"] for host in answer] == names
+        if mine.tolist() != theirs:
+            self.differences.append((mine.tolist(), theirs))
+        self.asked += 1
+        return own
+
+
+@pytest.mark.parametrize("scorer", [EntropicRisk(), TargetLoadPacking()], ids=lambda scorer: type(scorer).__name__)
+def test_every_answer_over_http_is_the_one_in_process(quiet: Scenario, scorer: Scorer) -> None:
+    short = replace(quiet, settings=replace(quiet.settings, duration_seconds=SECONDS))
+    policies: list[OverHttp] = []
+
+    def make(clock: Callable[[], float]) -> OverHttp:
+        policies.append(OverHttp(scorer, clock))
+        return policies[0]
+
+    run = Run(short, make, EngineSettings(warm_up_seconds=600.0), seed=1)
+    policy = policies[0]
+    with policy.server, httpx.Client(base_url=policy.server.url) as policy.client:
+        run.report()
+    assert policy.differences == []
+    assert policy.asked > 100
+    assert policy.service.adviser.snapshot.expected is not None
+    assert np.isfinite(policy.service.adviser.snapshot.expected.mean).all()
