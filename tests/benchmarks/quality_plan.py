@@ -1,7 +1,7 @@
 """What `make benchmark-quality` compares: loads, policies, circumstances, in the order in which they are worth having.
 
-Every section is a comparison of some policies on the same stages. Some policies are chosen by what was measured: the
-best peer and the three best scorers. They are chosen once, at 50 % load.
+Every section is a comparison of some policies on the same stages. The scorers that can win are run as often as asked,
+alone and beside the default; the others, which are far behind, less often, and so are other weights and circumstances.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,18 +18,12 @@ from loadaware.simulation.trial import Outcome, Trial
 LOADS = (0.5, 0.65, 0.35)
 MIDDLE = 0.5
 OURS = "EntropicRisk*3+default"
-SCORERS = (
-    "EntropicRisk",
-    "EstimatedLoad",
-    "LoadVariationRiskBalancing",
-    "LowRiskOverCommitment",
-    "LowestUsage",
-    "MultiWindowLoad",
-    "Peaks",
-    "TargetLoadPacking",
-)
-"""Every scorer that judges by load: ours, Koordinator's (EstimatedLoad), Crane's (MultiWindowLoad), Trimaran's four,
-and the plainest one."""
+CONTENDERS = ("EntropicRisk", "EstimatedLoad", "TargetLoadPacking")
+"""Ours, Koordinator's and the best of Trimaran's."""
+OTHERS = ("LoadVariationRiskBalancing", "LowRiskOverCommitment", "LowestUsage", "MultiWindowLoad", "Peaks")
+"""The rest of Trimaran's, Crane's, and the plainest one."""
+FEW, SOME = 3, 5
+"""Runs of the others; of other weights and circumstances."""
 REFERENCES = ("clairvoyant", "offline")
 RULER = ("default", "random", "constant*3+default", "oracle*3+default")
 DEAF = ("default", "random", *REFERENCES)
@@ -50,6 +44,7 @@ class Section:
     setting: str
     """The circumstance; empty for the usual ones."""
     policies: tuple[str, ...]
+    most_runs: int = 1_000_000
 
     @property
     def load(self) -> float:
@@ -58,11 +53,11 @@ class Section:
 
     def trials(self, seeds: Sequence[int]) -> list[Trial]:
         """All of them, seed by seed, so that a part of them is a comparison already."""
-        return [self._trial(seed, policy) for seed in seeds for policy in self.policies]
+        return [self._trial(seed, policy) for seed in seeds[: self.most_runs] for policy in self.policies]
 
     def complete(self, outcomes: Outcomes, seeds: Sequence[int]) -> Runs:
         """The runs of all seeds that every policy has done. Empty lists if there are none."""
-        done = [seed for seed in seeds if all(trial in outcomes for trial in self.trials([seed]))]
+        done = [seed for seed in seeds[: self.most_runs] if all(trial in outcomes for trial in self.trials([seed]))]
         return {policy: [outcomes[self._trial(seed, policy)] for seed in done] for policy in self.policies}
 
     def _trial(self, seed: int, policy: str) -> Trial:
@@ -93,45 +88,36 @@ class Quality:
     seeds: tuple[int, ...]
 
     def at_load(self, dataset: str, load: float) -> Section:
-        """Everybody."""
-        policies = (*RULER, *SCORERS, *(f"{name}*3+default" for name in SCORERS), *REFERENCES)
-        return Section(dataset, self._loaded(load), "", policies)
+        """The ruler, the contenders alone and at weight 3, the references."""
+        return Section(dataset, self._loaded(load), "", (*RULER, *weighed(CONTENDERS), *REFERENCES))
 
-    def weights(self, dataset: str, load: float, outcomes: Outcomes) -> Section | None:
-        """The three best scorers at other weights, beside those who must be there to judge them. None if not known."""
-        best = best_scorers(self.at_load(dataset, MIDDLE).complete(outcomes, self.seeds))
-        if not best:
-            return None
-        tried = tuple(f"{name}*{weight}+default" for name in best for weight in OTHER_WEIGHTS)
-        return Section(dataset, self._loaded(load), "", ("default", *tried, *REFERENCES))
+    def others(self, dataset: str, load: float) -> Section:
+        """Those who are far behind."""
+        policies = ("default", OURS, *weighed(OTHERS), *REFERENCES)
+        return Section(dataset, self._loaded(load), "", policies, FEW)
 
-    def runs_at(self, dataset: str, load: float, outcomes: Outcomes) -> Runs:
-        """Everybody's complete runs at a load, with the other weights of the best once these are as many."""
-        everybody, weights = self.at_load(dataset, load), self.weights(dataset, load, outcomes)
-        alone = everybody.complete(outcomes, self.seeds)
-        if weights is None:
-            return alone
-        policies = tuple(dict.fromkeys((*everybody.policies, *weights.policies)))
-        both = replace(everybody, policies=policies).complete(outcomes, self.seeds)
-        return both if len(both["default"]) == len(alone["default"]) else alone
+    def weights(self, dataset: str, load: float) -> Section:
+        """The contenders at other weights."""
+        tried = tuple(f"{name}*{weight}+default" for name in CONTENDERS for weight in OTHER_WEIGHTS)
+        return Section(dataset, self._loaded(load), "", ("default", OURS, *tried, *REFERENCES), SOME)
 
     def circumstances(self, outcomes: Outcomes) -> Iterator[Section]:
         """Every other setting at 50 % load: ours, the default, the best peer and the references."""
         dataset = HEADLINE_SET if HEADLINE_SET in self.datasets else self.datasets[0]
-        peer = best_peer(self.runs_at(dataset, MIDDLE, outcomes), "hot80")
+        peer = best_peer(self.at_load(dataset, MIDDLE).complete(outcomes, self.seeds), "hot80")
         policies = ("default", OURS, *((peer,) if peer else ()), *REFERENCES)
         for name in sensitivity.CIRCUMSTANCES:
-            yield Section(dataset, sensitivity.apply(self._loaded(MIDDLE), [name]), name, policies)
+            yield Section(dataset, sensitivity.apply(self._loaded(MIDDLE), [name]), name, policies, SOME)
 
     def stages(self, outcomes: Outcomes) -> Iterator[list[Section]]:
         """What to run, one part after the other; later parts need the outcomes of earlier ones."""
         for dataset in self.datasets:
-            for load in LOADS:
-                yield [self.at_load(dataset, load)]
-            for load in LOADS:
-                yield [section for section in [self.weights(dataset, load, outcomes)] if section is not None]
+            yield [self.at_load(dataset, load) for load in LOADS]
         for section in self.circumstances(outcomes):
             yield [section]
+        for dataset in self.datasets:
+            yield [self.others(dataset, load) for load in LOADS]
+            yield [self.weights(dataset, load) for load in LOADS]
 
     def _loaded(self, load: float) -> Setup:
         return replace(self.setup, scenario=replace(self.setup.scenario, load=load))
@@ -142,14 +128,13 @@ def mean(runs: Runs, policy: str, metric: str) -> float:
     return float(np.mean([getattr(outcome, metric) for outcome in runs[policy]]))
 
 
+def weighed(scorers: Sequence[str]) -> tuple[str, ...]:
+    """Alone, then at weight 3 beside the default."""
+    return (*scorers, *(f"{name}*3+default" for name in scorers))
+
+
 def best_peer(runs: Runs, metric: str) -> str | None:
     """The configuration of anybody else's scorer with the lowest mean."""
-    others = [name for name in SCORERS if name != "EntropicRisk"]
+    others = [name for name in (*CONTENDERS, *OTHERS) if name != "EntropicRisk"]
     peers = [policy for policy in runs if runs[policy] and policy.partition("*")[0] in others]
     return min(peers, key=lambda policy: mean(runs, policy, metric), default=None)
-
-
-def best_scorers(runs: Runs, count: int = 3) -> tuple[str, ...]:
-    """By hot80, beside the default at weight 3."""
-    known = [name for name in SCORERS if runs.get(f"{name}*3+default")]
-    return tuple(sorted(known, key=lambda name: mean(runs, f"{name}*3+default", "hot80"))[:count])

@@ -11,13 +11,14 @@ from loadaware.simulation.statistics import Interval, duel, signed_rank
 from loadaware.simulation.summary import PolicySummary, Runs, best_reference, summarize
 from tests.benchmarks.quality_plan import LOADS, MIDDLE, OURS, Outcomes, Quality, Section, best_peer
 
-FIGURES = ("hot80", "hot90", "unserved", "std", "p99", "pending", "together")
+FIGURES = ("hot80", "hot90", "unserved", "std", "p99", "pending", "together", "memory90")
 DUELS = ("hot80", "hot90", "unserved", "std", "p99")
 LEGEND = """\
 All figures are percent, means over the runs; lower is better. **hot80, hot90**: node-time above 80 and 90 % of
 capacity. **unserved**: CPU wanted and not had. **std**: spread of utilization across nodes, averaged over time.
 **p99**: utilization that is exceeded 1 % of the time. **pending**: pods that never got a node. **together**: pairs of
-replicas that share a node. hot80 alone can be bought by saturating a few nodes: look at unserved and p99 beside it.
+replicas that share a node. **memory90**: node-time above 90 % of memory. hot80 alone can be bought by saturating a few
+nodes: look at unserved and p99 beside it.
 
 **Gap closed** = (default - policy) / (default - best reference), of the means: 0 is kube-scheduler's default, 100 is
 the better of two references that know the future (`clairvoyant`: of the pods that run and of the one to be placed;
@@ -74,7 +75,14 @@ def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str
     yield f"## How to read it\n\n{LEGEND}"
     for dataset in quality.datasets:
         for load in sorted(LOADS):
-            yield _load_section(loads[dataset, load], dataset, load, len(quality.seeds))
+            name = f"{_named(dataset)}: load {100 * load:.0f} %"
+            yield _table_section(loads[dataset, load], name, len(quality.seeds))
+        for title, make in (("the other scorers", quality.others), ("other weights", quality.weights)):
+            for load in sorted(LOADS):
+                section = make(dataset, load)
+                name = f"{_named(dataset)}: {title} at load {100 * load:.0f} %"
+                wanted = min(section.most_runs, len(quality.seeds))
+                yield _table_section(compared(section, outcomes, quality.seeds), name, wanted)
         yield _peers(dataset, [loads[dataset, load] for load in sorted(LOADS)])
     yield _settings("Other circumstances", [c for c in others if c.section.setting in SENSITIVITY])
     yield _settings("Things that go wrong", [c for c in others if c.section.setting in {*ROBUSTNESS, "stale"}])
@@ -88,9 +96,8 @@ def compared(section: Section, outcomes: Outcomes, seeds: Sequence[int]) -> Comp
 
 
 def at_load(quality: Quality, outcomes: Outcomes, dataset: str, load: float) -> Compared:
-    """Everybody at a load."""
-    runs = quality.runs_at(dataset, load, outcomes)
-    return Compared(quality.at_load(dataset, load), runs, summarize(runs) if all(runs.values()) else {})
+    """The contenders at a load."""
+    return compared(quality.at_load(dataset, load), outcomes, quality.seeds)
 
 
 def _circumstances_in_words(quality: Quality) -> str:
@@ -132,8 +139,8 @@ def _headline(middle: Compared, others: Sequence[Compared]) -> str:
     return text
 
 
-def _load_section(compared: Compared, dataset: str, load: float, wanted: int) -> str:
-    title = f"## {_named(dataset)}: load {100 * load:.0f} %"
+def _table_section(compared: Compared, name: str, wanted: int) -> str:
+    title = f"## {name}"
     if not compared.policies:
         return f"{title}\n\nNot run yet."
     note = "" if compared.count == wanted else f"\n\nOnly {compared.count} of {wanted} runs are done."
@@ -203,18 +210,12 @@ def _setting_row(c: Compared) -> list[str]:
 
 
 def _missing(quality: Quality, loads: Sequence[Compared], others: Sequence[Compared]) -> str:
-    """What is planned and not there. Other weights are chosen by what is there."""
-    wanted = len(quality.seeds)
+    """What is planned of the main tables and not there; the others say it themselves."""
     lines = [
         f"- {_named(c.section.dataset)}, load {100 * c.section.load:.0f} %"
         f"{', ' + c.section.setting if c.section.setting else ''}: {c.count} of {wanted} runs"
         for c in (*loads, *others)
-        if c.count < wanted
-    ]
-    lines += [
-        f"- {_named(c.section.dataset)}, load {100 * c.section.load:.0f} %: weights 1 and 10 of the three best scorers"
-        for c in loads
-        if len(c.runs) == len(c.section.policies)
+        if c.count < (wanted := min(c.section.most_runs, len(quality.seeds)))
     ]
     return "## Not measured yet\n\n" + ("\n".join(lines) if lines else "Nothing: every run of the plan is in.")
 

@@ -12,7 +12,7 @@ from loadaware.simulation.policy_names import parse
 from loadaware.simulation.settings import MachineSettings, ScenarioSettings
 from loadaware.simulation.stage import Setup
 from loadaware.simulation.trial import Outcome, Trial
-from tests.benchmarks.quality_plan import DEAF, LOADS, OURS, Quality, unheard
+from tests.benchmarks.quality_plan import DEAF, FEW, LOADS, OURS, Quality, unheard
 
 SETUP = Setup(
     ScenarioSettings(duration_seconds=2400.0, machines=MachineSettings(nodes=6)), EngineSettings(warm_up_seconds=600.0)
@@ -48,12 +48,15 @@ def test_only_those_who_listen_run_anew_when_metrics_are_late() -> None:
 
 def test_every_policy_of_the_plan_exists() -> None:
     for load in LOADS:
-        for policy in QUALITY.at_load("lab", load).policies:
-            assert parse(policy).name == policy
+        for section in (QUALITY.at_load("lab", load), QUALITY.others("lab", load), QUALITY.weights("lab", load)):
+            for policy in section.policies:
+                assert parse(policy).name == policy
 
 
-def test_other_weights_wait_until_the_best_are_known() -> None:
-    assert QUALITY.weights("lab", 0.5, {}) is None
+def test_those_far_behind_run_less_often() -> None:
+    many = replace(QUALITY, seeds=tuple(range(10)))
+    runs = {trial.seed for trial in many.others("lab", 0.5).trials(many.seeds)}
+    assert runs == set(range(FEW))
 
 
 def test_the_headline_set_is_where_circumstances_change() -> None:
