@@ -131,7 +131,8 @@ class Scenario:
 
     @cached_property
     def _memory(self) -> Floats:
-        return np.array([w.request_bytes * w.memory_use for w in self.workloads])
+        scale = self.settings.workloads.memory_scale
+        return np.array([w.request_bytes * w.memory_use * scale for w in self.workloads])
 
     @cached_property
     def _ordinals(self) -> Ints:

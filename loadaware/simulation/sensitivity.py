@@ -115,8 +115,9 @@ ROBUSTNESS: Mapping[str, Circumstance] = {
     "blind-third": Circumstance("a third of the nodes, and the pods on them, are never measured", _blind(nodes=1 / 3)),
     "no-pod-metrics": Circumstance("only nodes are measured, no pods", _blind(pods=True)),
     "nameless": Circumstance("names tell nothing to the learner", _demand(names=False)),
-    "little-memory": Circumstance(
-        "nodes have 1.7 GiB a core instead of 4: memory fills before CPU does", _machines(gibibytes_per_core=1.7)
+    "hungry-memory": Circumstance(
+        "nodes have 2.5 GiB a core instead of 4, and pods use 1.6 times the memory: often more than they request",
+        lambda setup: _workloads(memory_scale=1.6)(_machines(gibibytes_per_core=2.5)(setup)),
     ),
     "late-watch": Circumstance("a binding is heard of after 2 s instead of 0.1 s", _timing(watch_seconds=2.0)),
     "failing-nodes": Circumstance("a node fails about every hour, for about 15 minutes", _failures(per_day=24.0)),

@@ -43,6 +43,8 @@ class WorkloadSettings:
     """Share of workloads that declare a CPU limit (1.5 to 4 times the request, and never use more)."""
     shared: float = 0.7
     """Share of a replica's curve that is its workload's; the rest is its own. 0: replicas are uncorrelated."""
+    memory_scale: float = 1.0
+    """All use of memory is multiplied by it: above 1.4 or so pods use more than they request."""
     noise: float = 0.15
     """Usage jumps by up to this share, either way, from one step to the next."""
     noise_seconds: float = 30.0

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from loadaware.simulation.metering import Metering, Sample, Timing
+from collectors.reading import Reading
+from loadaware.simulation.metering import Blind, Metering, Sample, Timing
 
 
 def sample(time: float) -> Sample:
@@ -51,3 +54,33 @@ def test_a_reading_names_nodes_and_pods_in_absolute_units_with_times_and_windows
     assert reading.pods.usage.tolist() == [[1.0, 2.0], [3.0, 4.0]]
     assert reading.pods.times.tolist() == [30.0, 30.0]
     assert reading.pods.windows.tolist() == [30.0, 30.0]
+
+
+@given(
+    st.integers(0, 12).map(lambda steps: 30.0 * steps),
+    st.integers(1, 12).map(lambda steps: 15.0 * steps),
+    st.integers(0, 3),
+)
+def test_samples_that_nobody_awaits_would_never_be_published(late: float, publish: float, shift: int) -> None:
+    timing = Timing(step_seconds=30.0, publish_seconds=publish, late_seconds=late)
+    start = 1000.0 + 7.0 * shift
+    all_kept, awaited = Metering(timing, start), Metering(timing, start)
+    for step in range(60):
+        time = start + 30.0 * (step + 1)
+        sample = Sample(time, np.array(["a"], object), np.array([[float(step), 0.0]]), None, np.zeros((0, 2)))
+        all_kept.add(sample)
+        if awaited.awaits(time):
+            awaited.add(sample)
+        now = start + 30.0 * step
+        assert [told(r) for r in awaited.publish(now)] == [told(r) for r in all_kept.publish(now)]
+
+
+def told(reading: Reading) -> tuple[float, float, float]:
+    return reading.time, float(reading.nodes.times[0]), float(reading.nodes.usage[0, 0])
+
+
+@given(st.floats(0.0, 1.0), st.integers(1, 200))
+def test_the_unmeasured_share_of_the_nodes_is_met_and_lies_evenly(share: float, count: int) -> None:
+    seen = Blind(nodes=share).seen(count)
+    assert len(seen) == count
+    assert abs(int((~seen).sum()) - share * count) < 1.0 + 1e-6

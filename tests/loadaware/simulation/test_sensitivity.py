@@ -30,7 +30,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "blind-third": {"engine.blind.nodes": pytest.approx(1 / 3)},
     "no-pod-metrics": {"engine.blind.pods": True},
     "nameless": {"engine.demand.names": False},
-    "little-memory": {"scenario.machines.gibibytes_per_core": 1.7},
+    "hungry-memory": {"scenario.machines.gibibytes_per_core": 2.5, "scenario.workloads.memory_scale": 1.6},
     "late-watch": {"engine.timing.watch_seconds": 2.0},
     "failing-nodes": {"scenario.failures.per_day": 24.0},
 }
