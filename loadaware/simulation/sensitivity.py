@@ -33,40 +33,18 @@ def apply(setup: Setup, names: Iterable[str], where: str = "--setting") -> Setup
     return setup
 
 
-def _arrivals(**values: Any) -> Change:
-    return lambda setup: replace(
-        setup, scenario=replace(setup.scenario, arrivals=replace(setup.scenario.arrivals, **values))
-    )
+def _scenario(part: str, **values: Any) -> Change:
+    """Other numbers in one part of the scenario's settings."""
+    return lambda setup: replace(setup, scenario=_with(setup.scenario, part, values))
 
 
-def _workloads(**values: Any) -> Change:
-    return lambda setup: replace(
-        setup, scenario=replace(setup.scenario, workloads=replace(setup.scenario.workloads, **values))
-    )
+def _engine(part: str, **values: Any) -> Change:
+    """Other numbers in one part of the engine's settings."""
+    return lambda setup: replace(setup, engine=_with(setup.engine, part, values))
 
 
-def _machines(**values: Any) -> Change:
-    return lambda setup: replace(
-        setup, scenario=replace(setup.scenario, machines=replace(setup.scenario.machines, **values))
-    )
-
-
-def _failures(**values: Any) -> Change:
-    return lambda setup: replace(
-        setup, scenario=replace(setup.scenario, failures=replace(setup.scenario.failures, **values))
-    )
-
-
-def _timing(**values: Any) -> Change:
-    return lambda setup: replace(setup, engine=replace(setup.engine, timing=replace(setup.engine.timing, **values)))
-
-
-def _blind(**values: Any) -> Change:
-    return lambda setup: replace(setup, engine=replace(setup.engine, blind=replace(setup.engine.blind, **values)))
-
-
-def _demand(**values: Any) -> Change:
-    return lambda setup: replace(setup, engine=replace(setup.engine, demand=replace(setup.engine.demand, **values)))
+def _with(settings: Any, part: str, values: Mapping[str, Any]) -> Any:
+    return replace(settings, **{part: replace(getattr(settings, part), **values)})
 
 
 def _restarted(setup: Setup, *, keep_learned: bool) -> Setup:
@@ -82,24 +60,35 @@ _LIFE = ArrivalSettings().lifetime_median_seconds
 _REQUEST = WorkloadSettings()
 
 SENSITIVITY: Mapping[str, Circumstance] = {
-    "all-new": Circumstance("every workload that arrives is new: nothing can be recalled", _arrivals(new_share=1.0)),
-    "none-new": Circumstance("every workload that arrives was seen before", _arrivals(new_share=0.0)),
-    "low-churn": Circumstance("pods live three times as long", _arrivals(lifetime_median_seconds=3.0 * _LIFE)),
-    "high-churn": Circumstance("pods live a third as long", _arrivals(lifetime_median_seconds=_LIFE / 3.0)),
-    "uncorrelated": Circumstance("replicas peak each at its own time", _workloads(shared=0.0)),
+    "all-new": Circumstance(
+        "every workload that arrives is new: nothing can be recalled", _scenario("arrivals", new_share=1.0)
+    ),
+    "none-new": Circumstance("every workload that arrives was seen before", _scenario("arrivals", new_share=0.0)),
+    "low-churn": Circumstance(
+        "pods live three times as long", _scenario("arrivals", lifetime_median_seconds=3.0 * _LIFE)
+    ),
+    "high-churn": Circumstance("pods live a third as long", _scenario("arrivals", lifetime_median_seconds=_LIFE / 3.0)),
+    "uncorrelated": Circumstance("replicas peak each at its own time", _scenario("workloads", shared=0.0)),
     "smoothed": Circumstance("usage through a running mean of one hour: no spikes", _smoothing(3600.0)),
-    "20-nodes": Circumstance("20 nodes instead of 100: one burst is a large part of the cluster", _machines(nodes=20)),
-    "tight": Circumstance("requests fill 88 % of the cluster: little choice is left", _arrivals(requests=0.88)),
+    "20-nodes": Circumstance(
+        "20 nodes instead of 100: one burst is a large part of the cluster", _scenario("machines", nodes=20)
+    ),
+    "tight": Circumstance(
+        "requests fill 88 % of the cluster: little choice is left", _scenario("arrivals", requests=0.88)
+    ),
     "small-pods": Circumstance(
         "pods request half as much, so there are twice as many",
-        _workloads(
+        _scenario(
+            "workloads",
             request_median_cores=_REQUEST.request_median_cores / 2.0,
             request_least_cores=_REQUEST.request_least_cores / 2.0,
             request_most_cores=_REQUEST.request_most_cores / 2.0,
         ),
     ),
-    "stale": Circumstance("metrics come 5 minutes late", _timing(late_seconds=300.0)),
-    "fresh": Circumstance("metrics come every 30 s and 30 s late", _timing(late_seconds=30.0, publish_seconds=30.0)),
+    "stale": Circumstance("metrics come 5 minutes late", _engine("timing", late_seconds=300.0)),
+    "fresh": Circumstance(
+        "metrics come every 30 s and 30 s late", _engine("timing", late_seconds=30.0, publish_seconds=30.0)
+    ),
 }
 """The settings of which the worst is the headline."""
 
@@ -112,15 +101,21 @@ ROBUSTNESS: Mapping[str, Circumstance] = {
         "loadaware restarts an hour before the measured time and has forgotten everything",
         lambda setup: _restarted(setup, keep_learned=False),
     ),
-    "blind-third": Circumstance("a third of the nodes, and the pods on them, are never measured", _blind(nodes=1 / 3)),
-    "no-pod-metrics": Circumstance("only nodes are measured, no pods", _blind(pods=True)),
-    "nameless": Circumstance("names tell nothing to the learner", _demand(names=False)),
+    "blind-third": Circumstance(
+        "a third of the nodes, and the pods on them, are never measured", _engine("blind", nodes=1 / 3)
+    ),
+    "no-pod-metrics": Circumstance("only nodes are measured, no pods", _engine("blind", pods=True)),
+    "nameless": Circumstance("names tell nothing to the learner", _engine("demand", names=False)),
     "hungry-memory": Circumstance(
         "nodes have 2.5 GiB a core instead of 4, and pods use 1.6 times the memory: often more than they request",
-        lambda setup: _workloads(memory_scale=1.6)(_machines(gibibytes_per_core=2.5)(setup)),
+        lambda setup: _scenario("workloads", memory_scale=1.6)(_scenario("machines", gibibytes_per_core=2.5)(setup)),
     ),
-    "late-watch": Circumstance("a binding is heard of after 2 s instead of 0.1 s", _timing(watch_seconds=2.0)),
-    "failing-nodes": Circumstance("a node fails about every hour, for about 15 minutes", _failures(per_day=24.0)),
+    "late-watch": Circumstance(
+        "a binding is heard of after 2 s instead of 0.1 s", _engine("timing", watch_seconds=2.0)
+    ),
+    "failing-nodes": Circumstance(
+        "a node fails about every hour, for about 15 minutes", _scenario("failures", per_day=24.0)
+    ),
 }
 """Things that go wrong."""
 
