@@ -22,6 +22,8 @@ benchmark-quality: .venv/test.done ## compare placements with every peer, for ho
 	@$(BIN)/python -m tests.benchmarks.measure_quality --traces "$(TRACES)" --runs $(or $(RUNS),10) $(if $(JOBS),--jobs $(JOBS))
 benchmark: .venv/test.done ## measure the wire against an extender in Go, write docs/benchmarks/wire.md (half an hour; QUICK=1: minutes)
 	@$(BIN)/python -m tests.benchmarks.measure_wire $(if $(QUICK),--quick)
+chart: .venv/test.done ## make the chart's copies and schema, and the manifests from the chart (builds helm once)
+	@$(BIN)/python -m deploy.make
 baseline: .venv/test.done ## take the work that a request is now as the baseline of the tests
 	@$(BIN)/python -m tests.benchmarks.hot_path_counts --write
 check: .venv/test.done ## lint, format, types, import contracts
@@ -32,7 +34,7 @@ lock: ## pin every dependency anew (needs `uv` on the PATH)
 	@$(UV) --group build pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra history --group build --group test pyproject.toml -o requirements/test.txt
 clean: ## remove what was made
 	@rm -rf .venv dist build .coverage* .mypy_cache .ruff_cache .hypothesis
-.PHONY: help setup run test test-slow integration e2e benchmark-quality benchmark baseline check format lock clean
+.PHONY: help setup run test test-slow integration e2e benchmark-quality benchmark chart baseline check format lock clean
 
 UV := uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-annotate --upgrade --custom-compile-command 'make lock'
 .venv/bin/python:

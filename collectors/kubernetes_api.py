@@ -233,12 +233,15 @@ class _Status(msgspec.Struct):
     """The API server's own words on why it refused."""
 
     message: str = ""
+    error: Any = ""
+    """Of loadaware's own, behind the API server's proxy."""
 
 
 def _refusal(response: urllib3.BaseHTTPResponse, url: str, connection: _Connection) -> SourceRefusedError:
     try:
         body = response.read(_ERROR_BYTES)
-        message = msgspec.json.decode(body, type=_Status).message
+        status = msgspec.json.decode(body, type=_Status)
+        message = status.message or (status.error if isinstance(status.error, str) else "")
     except (HTTPError, OSError, msgspec.DecodeError):
         message = ""
     finally:

@@ -4,6 +4,7 @@ Everything else only reads. Each raises CollectorError with the API server's own
 """
 
 from datetime import UTC, datetime
+from typing import Literal
 from urllib.parse import quote
 
 import msgspec
@@ -13,6 +14,8 @@ from collectors.kubernetes_api import KubernetesApi
 from collectors.manifests import Pod
 
 NOT_FOUND = 404
+LONGEST_MESSAGE_BYTES = 1024
+EventKind = Literal["Normal", "Warning"]
 
 
 def bind_pod(api: KubernetesApi, namespace: str, name: str, uid: str, node: str) -> None:
@@ -38,8 +41,8 @@ def node_exists(api: KubernetesApi, name: str) -> bool:
     return True
 
 
-def write_event(api: KubernetesApi, pod: Pod, reason: str, message: str) -> None:
-    """A warning event on a pod."""
+def write_event(api: KubernetesApi, pod: Pod, reason: str, message: str, kind: EventKind = "Warning") -> None:
+    """An event on a pod. The API server takes 1024 bytes of message."""
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     event = {
         "apiVersion": "v1",
@@ -53,8 +56,8 @@ def write_event(api: KubernetesApi, pod: Pod, reason: str, message: str) -> None
             "uid": pod.uid,
         },
         "reason": reason,
-        "message": message,
-        "type": "Warning",
+        "message": message.encode()[:LONGEST_MESSAGE_BYTES].decode(errors="ignore"),
+        "type": kind,
         "source": {"component": "loadaware"},
         "firstTimestamp": now,
         "lastTimestamp": now,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from collectors.errors import CollectorError, SourceRefusedError
 from collectors.kubernetes_api import KubernetesApi
 from collectors.manifests import Pod
-from collectors.writes import write_event
+from collectors.writes import EventKind, write_event
 
 logger = logging.getLogger(__name__)
 
@@ -29,20 +29,29 @@ class Announcements:
         self._quiet_until = float("-inf")
         self._under_way: set[asyncio.Task[None]] = set()
 
-    def announce(self, pod: Pod, reason: str, message: str) -> None:
-        """Write an event on a pod, unless one of this reason was written lately."""
+    def announce(
+        self,
+        pod: Pod,
+        reason: str,
+        message: str | Callable[[], str],
+        *,
+        kind: EventKind = "Warning",
+        pause_seconds: float = PAUSE_SECONDS,
+    ) -> None:
+        """Write an event on a pod, unless one of this reason was written lately. A message may be made only then."""
         now = self._clock()
-        lately = now - self._last.get(reason, float("-inf")) < PAUSE_SECONDS
+        lately = now - self._last.get(reason, float("-inf")) < pause_seconds
         if self._api is None or not pod.name or lately or now < self._quiet_until:
             return
         self._last[reason] = now
-        task = asyncio.get_running_loop().create_task(self._write(self._api, pod, reason, message))
+        text = message if isinstance(message, str) else message()
+        task = asyncio.get_running_loop().create_task(self._write(self._api, pod, reason, text, kind))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    async def _write(self, api: KubernetesApi, pod: Pod, reason: str, message: str) -> None:
+    async def _write(self, api: KubernetesApi, pod: Pod, reason: str, message: str, kind: EventKind) -> None:
         try:
-            await asyncio.to_thread(write_event, api, pod, reason, message)
+            await asyncio.to_thread(write_event, api, pod, reason, message, kind)
         except SourceRefusedError as error:
             logger.warning("an event cannot be written: %s", error)
             if error.status == FORBIDDEN:

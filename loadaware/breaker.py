@@ -15,11 +15,20 @@ FAILURES = 3
 OFF_SECONDS = 60.0
 
 
+@dataclass(slots=True)
+class Spent:
+    """How often plugins of one name answered, and how long that took."""
+
+    runs: int = 0
+    seconds: float = 0.0
+
+
 @dataclass
 class _State:
     name: str
     plugin: object
     """Held, so that nobody else gets its id."""
+    spent: Spent
     failures_in_a_row: int = 0
     off_until: float = float("-inf")
     reason: str = ""
@@ -34,13 +43,15 @@ class Breaker:
     budget_seconds: float = 0.05
     failures: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By plugin and kind: raised, nonsense, overran."""
+    spent: dict[str, Spent] = field(default_factory=dict)
+    """By plugin; goes on when the plugins are others."""
     _states: dict[int, _State] = field(default_factory=dict)
 
     def run(
         self, name: str, plugin: object, call: Callable[[], T], check: Callable[[Any], str]
     ) -> tuple[T | None, str]:
         """The call's value and nothing, or None and why it is skipped. `check` says what is wrong with a value."""
-        state = self._states.setdefault(id(plugin), _State(name, plugin))
+        state = self._states.get(id(plugin)) or self._begin(name, plugin)
         if self.clock() < state.off_until:
             return None, f"switched off after repeated failures: {state.reason}"
         started = self.stopwatch()
@@ -52,12 +63,19 @@ class Breaker:
         if problem:
             return None, self._failed(name, state, "nonsense", problem)
         took = self.stopwatch() - started
+        spent = state.spent
+        spent.runs += 1
+        spent.seconds += took
         if took > self.budget_seconds:
             # Late is not wrong: the answer is there, so it is used; but repeated lateness switches it off.
             self._failed(name, state, "overran", f"took {took * 1000:.0f} ms of {self.budget_seconds * 1000:.0f}")
         else:
             state.failures_in_a_row = 0
         return value, ""
+
+    def _begin(self, name: str, plugin: object) -> _State:
+        state = self._states[id(plugin)] = _State(name, plugin, self.spent.setdefault(name, Spent()))
+        return state
 
     def forget(self) -> None:
         """The plugins are others now."""

@@ -94,6 +94,7 @@ def cli() -> None:
     Which scorer, how good:     loadaware simulate --nodes 20 --hours 2
     What is wrong here?         loadaware doctor
     Who requests too much?      loadaware demand
+    Why did it land there?      loadaware explain shop/web-1
     """
 
 
@@ -211,7 +212,7 @@ def simulate(  # noqa: PLR0917 - click passes options by name
     \b
     Settings:
       all-new none-new low-churn high-churn uncorrelated smoothed 20-nodes tight small-pods stale fresh
-      restart amnesia blind-third no-pod-metrics nameless late-watch failing-nodes
+      restart amnesia blind-third no-pod-metrics nameless hungry-memory late-watch failing-nodes
 
     \b
     A first look, in seconds:   loadaware simulate --nodes 20 --hours 2 --warm-up 1
@@ -239,7 +240,7 @@ def simulate(  # noqa: PLR0917 - click passes options by name
     result = simulating.summary(outcomes)
     if plot:
         simulating.write_picture(plan, result, plot)
-    _print_json(simulating.as_json(plan, result)) if output == "json" else simulating.print_table(plan, result)
+    print_json(simulating.as_json(plan, result)) if output == "json" else simulating.print_table(plan, result)
 
 
 @cli.command()
@@ -283,7 +284,7 @@ def score(  # noqa: PLR0917 - click passes options by name
     pod = scoring.load_pod(pod_file, _remark)
     snapshot = scoring.load_snapshot(state_file, config, kubeconfig, context)
     result = scoring.score(config, snapshot, pod, profile, config_file or DEFAULTS)
-    _print_json(result) if output == "json" else scoring.print_table(result)
+    print_json(result) if output == "json" else scoring.print_table(result)
 
 
 @cli.command("check-config")
@@ -306,18 +307,23 @@ def check_config(file: str, output: str) -> None:
         "source": type(config.source).__name__.removesuffix("Source"),
         "profiles": {
             name: {"scorers": {w.name: w.weight for w in p.scorers}, "filters": [f.name for f in p.filters]}
-            for name, p in settings.profiles.items()
+            for name, p in {**settings.profiles, **settings.shadows}.items()
         },
+        "mode": config.mode,
+        "shadows": list(settings.shadows),
         "warnings": warnings(config),
     }
     if output == "json":
-        _print_json(summary)
+        print_json(summary)
         return
     click.echo(f"{file}: good\n  source: {summary['source']}")
-    for name, profile in settings.profiles.items():
+    if config.mode == "shadow":
+        click.echo("  mode: shadow: answers change nothing, what we would have said is kept")
+    for name, profile in {**settings.profiles, **settings.shadows}.items():
         scorers = ", ".join(f"{w.name} x {w.weight:g}" for w in profile.scorers) or "no scorer: every node is equal"
         filters = f"; filters: {', '.join(f.name for f in profile.filters)}" if profile.filters else ""
-        click.echo(f"  profile {name}: {scorers}{filters}; 0..{profile.max_score} on the wire")
+        where = "in shadow" if name in settings.shadows else f"0..{profile.max_score} on the wire"
+        click.echo(f"  profile {name}: {scorers}{filters}; {where}")
     for warning in summary["warnings"]:
         click.echo(f"  warning: {warning}")
 
@@ -383,7 +389,7 @@ def doctor(
 
     findings = examine(config_file, kubeconfig, context, server)
     if output == "json":
-        _print_json([finding.as_dict() for finding in findings])
+        print_json([finding.as_dict() for finding in findings])
     else:
         print_findings(findings)
     sys.exit(1 if any(finding.verdict == "fail" for finding in findings) else 0)
@@ -417,7 +423,46 @@ def demand(  # noqa: PLR0917 - click passes options by name
         told = demand_listing.read_file(state_file, sort, limit, namespace)
     else:
         told = demand_listing.ask_server(server or "http://127.0.0.1:8090", sort, limit, namespace)
-    _print_json(told) if output == "json" else demand_listing.print_report(told)
+    print_json(told) if output == "json" else demand_listing.print_report(told)
+
+
+@cli.command()
+@click.argument("pod", metavar="NAMESPACE/NAME")
+@click.option("--server", help="The running loadaware to ask.  [default: http://127.0.0.1:8090]")
+@click.option("--node", help="Why not this node?")
+@click.option("--nodes", type=click.IntRange(1, 20_000), help="How many rows of the table.  [default: 50]")
+@_output_option
+def explain(pod: str, server: str | None, node: str | None, nodes: int | None, output: str) -> None:
+    """Why did this pod land there?
+
+    One sentence, what would have to change for another node to win, and the table behind it, from the numbers of the
+    moment of the answer. `kubectl loadaware explain` asks the same through the API server.
+
+    \b
+    loadaware explain shop/web-1 --server http://127.0.0.1:8090
+    loadaware explain shop/web-1 --node node-3
+    """
+    from loadaware.asking import DEFAULT_SERVER, ask_server
+    from loadaware.explaining import explain_fields, print_explanation
+
+    told = ask_server(server or DEFAULT_SERVER, "/explain", explain_fields(pod, node, nodes))
+    print_json(told) if output == "json" else print_explanation(told)
+
+
+@cli.command()
+@click.option("--server", help="The running loadaware to ask.  [default: http://127.0.0.1:8090]")
+@_output_option
+def shadow(server: str | None, output: str) -> None:
+    """Compare profiles in shadow with what was decided.
+
+    Of each profile with `shadow: true`, beside the profile that answered and beside kube-scheduler's real choice; with
+    `mode: shadow`, of each profile beside kube-scheduler's choice.
+    """
+    from loadaware.asking import DEFAULT_SERVER, ask_server
+    from loadaware.explaining import print_shadow
+
+    told = ask_server(server or DEFAULT_SERVER, "/shadow", {})
+    print_json(told) if output == "json" else print_shadow(told)
 
 
 @cli.command()
@@ -496,7 +541,8 @@ def _override(config: Any, section: str, **values: Any) -> Any:
     return msgspec.structs.replace(config, **{section: msgspec.structs.replace(getattr(config, section), **given)})
 
 
-def _print_json(value: object) -> None:
+def print_json(value: object) -> None:
+    """For programs."""
     import msgspec
 
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

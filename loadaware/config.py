@@ -143,6 +143,9 @@ class ProfileSection(Section, frozen=True, kw_only=True):
     """How the scorers' scores become one: by their weights, equally, or the worst alone."""
     least_passing: int = 3
     """How many of the least loaded nodes pass when load rules would reject every node."""
+    shadow: bool = False
+    """Only scored aside, on the requests of all other profiles, and never on the wire: GET /shadow compares them. Pods
+    of its schedulerName are served by the first profile."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_score <= 1000:
@@ -195,6 +198,9 @@ class InFlightSection(Section, frozen=True, kw_only=True):
     """MissingShare: by the share of the window that has not seen them. Trimaran: wholly, for 60 seconds."""
     booking_timeout: Duration = Duration(10.0)
     """How long a ranked pod stays booked if no watch tells where it went."""
+    beside_default_plugins: bool = True
+    """Book where our priority and kube-scheduler's default plugins together will be highest. False where those plugins
+    are switched off: then our priority alone says where."""
 
 
 class HandOverSection(Section, frozen=True, kw_only=True):
@@ -277,6 +283,56 @@ class ServerSection(Section, frozen=True, kw_only=True):
             raise ValueError("bodyLimit must be at least 1Ki")
 
 
+class ReferencePod(Section, frozen=True, kw_only=True):
+    """What a pod requests whose score on each node is shown."""
+
+    cpu: Quantity = Quantity(0.5)
+    """Cores."""
+    memory: Quantity = Quantity(512 * 2**20)
+    """Bytes."""
+
+
+class TelemetrySection(Section, frozen=True, kw_only=True):
+    """What /metrics shows."""
+
+    nodes: int = 50
+    """How many nodes have series of their own: the most utilized by CPU. 0: none; `/metrics?nodes=all` shows more."""
+    reference_pod: ReferencePod = ReferencePod()
+    """The pod whose score on each node is shown."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.nodes <= 10_000:
+            raise ValueError(f"nodes must be in 0..10000, not {self.nodes}")
+
+
+class DecisionsSection(Section, frozen=True, kw_only=True):
+    """What is kept of answers, so that they can be explained."""
+
+    kept: int = 1000
+    """How many of the last answers to filter and prioritize are kept; 0: none, and nothing can be explained."""
+    memory: Quantity = Quantity(64 * 2**20)
+    """How much memory they may take, about; some 40 bytes per node asked about and answer. The oldest go first."""
+    file: str = ""
+    """Write them to this file, too, as JSON lines. Empty: none. Its folder must exist and be writable."""
+    file_size: Quantity = Quantity(16 * 2**20)
+    """A file larger than this is put aside as FILE.1, the one before as FILE.2 ..."""
+    files: int = 5
+    """How many files there are at most, the one being written included."""
+    events: bool = False
+    """Write the explanation as a Kubernetes event on each pod that is bound, one a second at most. Needs `create` on
+    events."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.kept <= 100_000:
+            raise ValueError(f"kept must be in 0..100000, not {self.kept}")
+        if self.memory < 2**20:
+            raise ValueError("memory must be at least 1Mi")
+        if self.file_size < 2**16:
+            raise ValueError("fileSize must be at least 64Ki")
+        if not 1 <= self.files <= 100:
+            raise ValueError(f"files must be in 1..100, not {self.files}")
+
+
 class LogSection(Section, frozen=True, kw_only=True):
     """What is written to standard error."""
 
@@ -316,8 +372,15 @@ class Config(Section, frozen=True, kw_only=True):
     """Pods of this priority and above count as high-priority ones for plugins that keep them apart."""
     profiles: tuple[ProfileSection, ...] = DEFAULT_PROFILES
     """By schedulerName. The first one serves pods of every other schedulerName too."""
+    mode: Literal["active", "shadow"] = "active"
+    """active: answers count. shadow: prioritize is answered with zeros, filter lets all pass, and what we would have
+    said is only kept and compared: the safe way to begin."""
+    decisions: DecisionsSection = DecisionsSection()
+    """What is kept of answers."""
     server: ServerSection = ServerSection()
     """Where requests are answered."""
+    telemetry: TelemetrySection = TelemetrySection()
+    """What /metrics shows."""
     log: LogSection = LogSection()
     """What is logged."""
 
@@ -329,6 +392,8 @@ class Config(Section, frozen=True, kw_only=True):
         names = [profile.scheduler_name for profile in self.profiles]
         if len(set(names)) != len(names):
             raise ValueError(f"profiles must differ in schedulerName: {', '.join(names)}")
+        if self.profiles[0].shadow:
+            raise ValueError("profiles: the first one serves every other pod, so it cannot be a shadow; see `mode`")
 
 
 def load(path: str | Path) -> Config:

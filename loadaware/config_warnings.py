@@ -29,6 +29,8 @@ def _of_files(config: Config) -> Iterator[str]:
             yield f"{path}.folder: there is no folder {source.folder}"
     if config.demand.state_file and not Path(config.demand.state_file).absolute().parent.is_dir():
         yield f"demand.stateFile: there is no folder {Path(config.demand.state_file).absolute().parent}"
+    if config.decisions.file and not Path(config.decisions.file).absolute().parent.is_dir():
+        yield f"decisions.file: there is no folder {Path(config.decisions.file).absolute().parent}"
     if from_other := config.demand.hand_over:
         names = {"caFile": from_other.ca_file, "certFile": from_other.cert_file, "keyFile": from_other.key_file}
         for name, file in names.items():

@@ -47,6 +47,7 @@ class Pipeline:
                 nodes=self._observer.node_count,
                 pods=self._observer.pod_count,
                 last_success=self._clock(),
+                source=reading.source,
             )
         )
 

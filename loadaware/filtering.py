@@ -31,6 +31,8 @@ class Filtering:
     """Load rules rejected every node, so the least loaded pass all the same."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Filters that failed and therefore had no say, and why."""
+    rejections: dict[str, int] = field(default_factory=dict)
+    """How many nodes each filter rejected, those that pass all the same included."""
 
 
 @dataclass
@@ -41,6 +43,7 @@ class _Verdicts:
     failed: dict[str, str] = field(default_factory=dict)
     unresolvable: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    rejections: dict[str, int] = field(default_factory=dict)
     refused: bool = False
 
 
@@ -68,7 +71,13 @@ def filter_nodes(profile: Profile, question: Question, breaker: Breaker) -> Filt
         _relax(profile, question, before, verdicts)
     passed = tuple(compress(question.names, verdicts.remaining.tolist()))
     return Filtering(
-        profile.name, passed, verdicts.failed, verdicts.unresolvable, relaxed=relaxed, skipped=verdicts.skipped
+        profile.name,
+        passed,
+        verdicts.failed,
+        verdicts.unresolvable,
+        relaxed=relaxed,
+        skipped=verdicts.skipped,
+        rejections=verdicts.rejections,
     )
 
 
@@ -93,6 +102,8 @@ def _apply(named: NamedFilter, question: Question, breaker: Breaker, verdicts: _
         return
     positions = judged.positions[judged.rejected]
     verdicts.remaining[positions] = False
+    if len(positions):
+        verdicts.rejections[named.name] = verdicts.rejections.get(named.name, 0) + len(positions)
     verdicts.refused |= judged.refused
     into = verdicts.unresolvable if rule.unresolvable else verdicts.failed
     into.update(zip((question.names[position] for position in positions.tolist()), judged.reasons, strict=True))

@@ -1,9 +1,12 @@
 """From the configuration to the settings of the core: profiles with their filters and scorers made."""
 
+from collectors.manifests import shape_of
 from loadaware.adviser import AdviserSettings
 from loadaware.config import Config, PluginReference, ProfileSection, PrometheusSource, ScorerReference
 from loadaware.filters.filter import Filter
+from loadaware.hindsight_settings import HindsightSettings
 from loadaware.ladder import Staleness
+from loadaware.node_series import Shown
 from loadaware.observer import ObserverSettings
 from loadaware.plugins import make_filter, make_scorer
 from loadaware.profile import NamedFilter, Profile, WeightedScorer
@@ -13,12 +16,29 @@ from loadaware.scorers.scorer import Scorer
 def adviser_settings(config: Config, file: str = "<config>") -> AdviserSettings:
     """Everything the adviser needs. Raises ConfigError for an unknown plugin or wrong args."""
     profiles = [make_profile(section, file, f"profiles[{n}]") for n, section in enumerate(config.profiles)]
+    shadows = {section.scheduler_name for section in config.profiles if section.shadow}
     return AdviserSettings(
-        profiles={profile.name: profile for profile in profiles},
+        profiles={profile.name: profile for profile in profiles if profile.name not in shadows},
+        shadows={profile.name: profile for profile in profiles if profile.name in shadows},
         default_profile=profiles[0].name,
         staleness=Staleness(config.staleness.fresh, config.staleness.expired),
         in_flight_rule=config.in_flight.rule,
         booking_seconds=config.in_flight.booking_timeout,
+        beside_default=config.in_flight.beside_default_plugins,
+    )
+
+
+def hindsight_settings(config: Config) -> HindsightSettings:
+    """What becomes of answers."""
+    section = config.decisions
+    return HindsightSettings(
+        mode=config.mode,
+        kept=section.kept,
+        memory_bytes=section.memory,
+        file=section.file,
+        file_size_bytes=section.file_size,
+        files=section.files,
+        events=section.events,
     )
 
 
@@ -62,6 +82,12 @@ def observer_settings(config: Config) -> ObserverSettings:
         percentiles=config.window.percentiles,
         interval_seconds=config.interval,
     )
+
+
+def shown(config: Config) -> Shown:
+    """What /metrics shows of nodes."""
+    pod = config.telemetry.reference_pod
+    return Shown(config.telemetry.nodes, shape_of((((("cpu", pod.cpu), ("memory", pod.memory)), ()),)))
 
 
 def resources_of(config: Config) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """A question: a pod, and the nodes that are asked about, against what is known now. What filters and scorers see."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
 
@@ -12,7 +12,7 @@ from collectors.manifests import Pod
 from collectors.reading import Floats
 from loadaware.in_flight import InFlight
 from loadaware.ladder import Rung, Staleness
-from loadaware.nodes import Nodes
+from loadaware.nodes import Nodes, Seen
 from loadaware.snapshot import Snapshot
 from loadaware.window import Bools, Ints
 
@@ -27,6 +27,7 @@ class Question:
     names: Sequence[str]
     staleness: Staleness
     now: float
+    seen: Seen = field(default_factory=Seen)
 
     @cached_property
     def rows(self) -> Ints:
@@ -77,16 +78,20 @@ class Question:
         Where `standing_in` says so, requests of the bound pods stand in for usage.
         """
         ledger = self.in_flight
+        usage = ledger.usage_for(plugin)
+        if usage is not None:
+            self.seen.in_flight = plugin, usage
         return Nodes(
             snapshot=self.snapshot,
             rows=rows,
             requested_now=ledger.requested,
             limits_now=ledger.limits,
             pods_now=ledger.pods,
-            in_flight_usage=ledger.usage_for(plugin),
+            in_flight_usage=usage,
             expectations=ledger.expectations,
             bindings=lambda seconds: ledger.bindings(self.now - seconds),
             standing_in=standing_in,
+            seen=self.seen,
         )
 
     def spread(self, values: Floats) -> Floats:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from collectors.reading import Floats
 from loadaware.breaker import Breaker
 from loadaware.ladder import Rung
+from loadaware.nodes import Seen
 from loadaware.profile import Combine, Profile, WeightedScorer
 from loadaware.question import Question
 from loadaware.scorers.scorer import Scorer
@@ -57,6 +58,8 @@ class Ranking:
     """Where each of the names stands in `table`, if all of them do."""
     table: Sequence[str] = ()
     """The snapshot's names."""
+    seen: Seen | None = None
+    """What the scorers were shown of things that change."""
 
     def best(self) -> Ints:
         """Positions of the nodes with the highest score."""
@@ -84,7 +87,7 @@ def rank(profile: Profile, question: Question, breaker: Breaker, *, explain: boo
     scores = _combine(parts, profile.combine, len(question.names))
     priorities = to_priorities(scores, profile.max_score)
     rows, table = question.rows if question.all_known else None, question.snapshot.names
-    return Ranking(profile.name, question.names, scores, priorities, tuple(parts), skipped, rows, table)
+    return Ranking(profile.name, question.names, scores, priorities, tuple(parts), skipped, rows, table, question.seen)
 
 
 def indifferent(profile: Profile, names: Sequence[str]) -> Ranking:

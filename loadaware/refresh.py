@@ -206,6 +206,7 @@ class Refresh:
             consecutive_failures=0,
             last_error="",
             last_success=started,
+            source=reading.source,
             notes=reading.notes[:20],
         )
         self._missing.discard("reading")

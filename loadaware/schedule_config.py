@@ -3,6 +3,8 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from loadaware.config import Config, ServerSection
 from loadaware.errors import ConfigError
 
@@ -38,6 +40,7 @@ def schedule_configuration(
     files = {"caFile": ca_file, "certFile": cert_file, "keyFile": key_file}
     tls = {name: file for name, file in files.items() if file}
     _check(url, tls)
+    config = msgspec.structs.replace(config, profiles=tuple(p for p in config.profiles if not p.shadow))
     extender = _extender(config, url, tls, node_cache_capable)
     extender |= {"preemptVerb": "preempt"} if preempt else {}
     extender |= {"bindVerb": "bind"} if bind else {}

@@ -24,7 +24,7 @@ from loadaware.extender.large_bodies import LargeBodies
 from loadaware.garbage import Housekeeping, collected_by_hand
 from loadaware.isolation import workers_of
 from loadaware.observer_process import ObserverProcess, Order
-from loadaware.profiles import adviser_settings
+from loadaware.profiles import adviser_settings, hindsight_settings, shown
 from loadaware.queries import Query
 from loadaware.service import Message, Service
 from loadaware.sources import check_source
@@ -117,6 +117,7 @@ async def serve(service: Service, config: Config, order: Order | None = None, co
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         stop_workers(service.adviser.settings)
+        await asyncio.to_thread(service.hindsight.close)
         await asyncio.to_thread(observers.stop)
 
 
@@ -205,6 +206,8 @@ class Reloading:
         before = self._service.adviser.settings
         start_workers(settings)
         self._service.adviser.configure(settings)
+        self._service.shown = shown(config)
+        self._service.hindsight.configure(hindsight_settings(config))
         stop_workers(before)
         await asyncio.to_thread(self._observers.replace, config)
         self._config = config
@@ -220,13 +223,13 @@ def _loaded(file: str) -> tuple[Config, AdviserSettings]:
 
 def start_workers(settings: AdviserSettings) -> None:
     """Put isolated plugins to use."""
-    for worker in workers_of(settings.profiles.values()):
+    for worker in workers_of((*settings.profiles.values(), *settings.shadows.values())):
         worker.start()
 
 
 def stop_workers(settings: AdviserSettings) -> None:
     """End the workers of settings that are no longer in force."""
-    for worker in workers_of(settings.profiles.values()):
+    for worker in workers_of((*settings.profiles.values(), *settings.shadows.values())):
         worker.close()
 
 

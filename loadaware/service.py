@@ -12,23 +12,29 @@ from typing import Any
 import numpy as np
 
 from collectors.kubernetes_api import KubernetesApi
+from collectors.manifests import Pod
 from collectors.reading import CPU, Floats
 from loadaware.adviser import Adviser
 from loadaware.announcements import Announcements
 from loadaware.beliefs import beliefs
+from loadaware.calibration import calibration
 from loadaware.changes import Change
 from loadaware.demand_questions import DemandQuestions
+from loadaware.hindsight import Hindsight
 from loadaware.ladder import Rung
+from loadaware.node_series import NodeFacts, Shown
 from loadaware.queries import Piece, Reply
 from loadaware.questions import Questions
 from loadaware.snapshot import Snapshot
 from loadaware.status import Status
-from loadaware.telemetry import Telemetry
+from loadaware.telemetry import BUSY_ABOVE, Telemetry
 from loadaware.window import Bools
 
 logger = logging.getLogger(__name__)
 
 Message = Snapshot | Status | Reply | Piece | Sequence[Change]
+MOST_SOURCES = 8
+"""Sources whose age is told; a configuration has two."""
 
 
 class Service:
@@ -53,7 +59,11 @@ class Service:
         self.demand_questions = DemandQuestions()
         self.api = api
         self.announcements = Announcements(api, clock)
+        self.shown = Shown()
+        self.hindsight = Hindsight(adviser, telemetry, clock, self.announcements)
         self._counted_failures: Counter[tuple[str, str]] = Counter()
+        self._counted_spent: dict[str, tuple[int, float]] = {}
+        self._sources: dict[str, float] = {}
 
     def take(self, message: Message) -> None:
         """A message of the observer, in its order."""
@@ -64,12 +74,21 @@ class Service:
         elif isinstance(message, Piece):
             self.demand_questions.take(message)
         elif isinstance(message, Snapshot):
+            self._compare(self.adviser.snapshot, message)
             self.adviser.receive(message)
             self._measured = self._measured or bool(_measured(message).any())
         else:
             for change in message:
                 self.adviser.receive(change)
+                self.hindsight.change(change)
         self._note_rung()
+
+    def _compare(self, before: Snapshot, after: Snapshot) -> None:
+        """Count what was expected beside what is measured now."""
+        compared = calibration(before, after)
+        if len(compared.error):
+            self.telemetry.calibration_error.observe(compared.error)
+            self.telemetry.calibration_deviations.observe(compared.deviations)
 
     def _take_status(self, status: Status) -> None:
         before, telemetry = self.status, self.telemetry
@@ -78,6 +97,8 @@ class Service:
         telemetry.observer_restarts.inc(_grown(status.restarts, before.restarts))
         telemetry.reading_duration.set(status.reading_seconds)
         telemetry.pods.set(status.pods)
+        if status.last_success is not None and (status.source in self._sources or len(self._sources) < MOST_SOURCES):
+            self._sources[status.source] = status.last_success
         self.status = status
 
     def readiness(self) -> tuple[bool, dict[str, Any]]:
@@ -89,6 +110,7 @@ class Service:
         return ready, {
             "ready": ready,
             "measured": self._measured,
+            "mode": self.hindsight.mode,
             "nodes": len(snapshot.names),
             "pods": self.status.pods,
             "dataAgeSeconds": age,
@@ -132,10 +154,69 @@ class Service:
             telemetry.quarantined_nodes.labels(reason).inc()
         for rung, count in self._nodes_on_rung().items():
             telemetry.nodes_on_rung.labels(rung).set(count)
-        failures = self.adviser.breaker.failures
-        for (plugin, kind), more in (failures - self._counted_failures).items():
+        telemetry.source_rung.set(self._source_rung())
+        for source, last_success in self._sources.items():
+            telemetry.source_age.labels(source).set(max(self.clock() - last_success, 0.0))
+        self._update_plugins()
+        self._update_cluster(snapshot)
+        self._update_in_flight(snapshot)
+
+    def _update_plugins(self) -> None:
+        telemetry, breaker = self.telemetry, self.adviser.breaker
+        for (plugin, kind), more in (breaker.failures - self._counted_failures).items():
             telemetry.plugin_failures.labels(plugin, kind).inc(more)
-        self._counted_failures = failures.copy()
+        self._counted_failures = breaker.failures.copy()
+        for plugin, spent in breaker.spent.items():
+            runs, seconds = self._counted_spent.get(plugin, (0, 0.0))
+            telemetry.plugin_runs.labels(plugin).inc(spent.runs - runs)
+            telemetry.plugin_seconds.labels(plugin).inc(max(spent.seconds - seconds, 0.0))
+            self._counted_spent[plugin] = spent.runs, spent.seconds
+
+    def _update_cluster(self, snapshot: Snapshot) -> None:
+        """Over the nodes that are measured."""
+        mean, latest = snapshot.statistics.mean, snapshot.statistics.latest
+        usage = np.where(np.isnan(mean), latest, mean)
+        for column, resource in enumerate(snapshot.resources):
+            used, there = usage[:, column], snapshot.allocatable[:, column]
+            measured = np.isfinite(used) & (there > 0)
+            utilization = used[measured] / there[measured]
+            whole = float(used[measured].sum() / there[measured].sum()) if len(utilization) else np.nan
+            self.telemetry.cluster_utilization.labels(resource).set(whole)
+            self.telemetry.cluster_imbalance.labels(resource).set(utilization.std() if len(utilization) else np.nan)
+            for bound in BUSY_ABOVE:
+                self.telemetry.busy_nodes.labels(resource, f"{bound:g}").set(int((utilization > bound).sum()))
+
+    def _update_in_flight(self, snapshot: Snapshot) -> None:
+        """Pods bound after their node's newest sample, and what came since the snapshot, less what left."""
+        ledger, placed, cpu = self.adviser.in_flight, snapshot.placed, snapshot.resource_index[CPU]
+        newest = snapshot.sampled_at[placed.rows]
+        unseen = np.isfinite(newest) & (placed.bound_at > newest)
+        shapes = np.bincount(placed.shapes[unseen])
+        cores = sum(int(shapes[each]) * snapshot.shapes[each].request(CPU) for each in np.flatnonzero(shapes).tolist())
+        more_pods = float(np.maximum(ledger.pods - snapshot.pod_counts, 0.0).sum())
+        more_cores = float(np.maximum(ledger.requested[:, cpu] - snapshot.requested[:, cpu], 0.0).sum())
+        self.telemetry.in_flight_pods.set(round(int(unseen.sum()) + more_pods, 6))
+        self.telemetry.in_flight_cores.set(round(cores + more_cores, 6))
+        learned = snapshot.expected
+        self.telemetry.learned_workloads.set(0 if learned is None else len(learned.workloads))
+
+    def node_facts(self) -> NodeFacts:
+        """What series per node are made of, as of now."""
+        adviser = self.adviser
+        snapshot, expectations = adviser.snapshot, adviser.in_flight.expectations
+        mean = expectations.mean.copy() if expectations.known else None
+        variance = expectations.variance.copy() if expectations.known else None
+        return NodeFacts(snapshot, mean, variance, self._reference_scores(), adviser.settings.default_profile)
+
+    def _reference_scores(self) -> Floats:
+        """Of the reference pod on every node; empty if that cannot be told, which must not cost the other metrics."""
+        adviser = self.adviser
+        pod = Pod(namespace="", name="reference", shape=self.shown.reference)
+        try:
+            return adviser.rank(pod, adviser.snapshot.names, adviser.settings.default_profile, book=False).scores
+        except Exception:
+            logger.exception("the reference pod cannot be scored")
+            return np.zeros(0)
 
     def _ages(self) -> Floats:
         return self.clock() - self.adviser.snapshot.sampled_at

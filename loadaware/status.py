@@ -11,6 +11,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     consecutive_failures: int = 0
     last_error: str = ""
     last_success: float | None = None
+    source: str = ""
+    """Which source the last good reading is from."""
     reading_seconds: float = 0.0
     nodes: int = 0
     pods: int = 0

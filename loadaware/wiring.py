@@ -24,7 +24,7 @@ from loadaware.demand_hand_over import ask_replica
 from loadaware.demand_state import DemandState
 from loadaware.observer import Observer
 from loadaware.observer_process import Order
-from loadaware.profiles import adviser_settings, observer_settings
+from loadaware.profiles import adviser_settings, hindsight_settings, observer_settings, shown
 from loadaware.queries import Query
 from loadaware.refresh import Inbox, PastReading, ReadingFailed, Refresh, bring_past_pods, keep_reading
 from loadaware.service import Message, Service
@@ -49,7 +49,10 @@ def make_service(
     """What the server serves, without anything that brings news yet. Raises ConfigError."""
     adviser = Adviser(adviser_settings(config, file), clock, time.perf_counter)
     telemetry = Telemetry(CollectorRegistry(), __version__)
-    return Service(adviser, telemetry, clock, config.server.readiness_grace, api)
+    service = Service(adviser, telemetry, clock, config.server.readiness_grace, api)
+    service.shown = shown(config)
+    service.hindsight.configure(hindsight_settings(config))
+    return service
 
 
 @dataclass(frozen=True)

@@ -110,9 +110,13 @@ class Answers:
         if len(arguments.names) > MOST_NODES:
             self.too_many("filter", arguments.pod, len(arguments.names), arguments.doubts, profile)
             return Filtering("", tuple(arguments.names), {}, {})
+        if self.service.hindsight.mode == "shadow":
+            return Filtering(self._only_think("filter", arguments, profile), tuple(arguments.names), {}, {})
         filtering = self.service.adviser.filter(arguments.pod, arguments.names, profile)
+        self.service.hindsight.filtered(arguments.pod, filtering, len(arguments.names))
         telemetry = self.service.telemetry
-        telemetry.rejected.labels(filtering.profile).inc(len(filtering.failed) + len(filtering.unresolvable))
+        for rule, count in filtering.rejections.items():
+            telemetry.rejected.labels(filtering.profile, rule).inc(count)
         if filtering.relaxed:
             telemetry.relaxed.labels(filtering.profile).inc()
             self.service.announcements.announce(arguments.pod, "LoadRulesRelaxed", _relaxed(filtering))
@@ -123,10 +127,22 @@ class Answers:
     def _prioritize(self, arguments: protocol.Arguments, profile: str | None) -> bytes:
         if len(arguments.names) > MOST_NODES:
             return self.too_many("prioritize", arguments.pod, len(arguments.names), arguments.doubts, profile)
+        if self.service.hindsight.mode == "shadow":
+            self._only_think("prioritize", arguments, profile)
+            return protocol.encode_all_equal(arguments)
         ranking = self.service.adviser.rank(arguments.pod, arguments.names, profile)
+        self.service.telemetry.ranked(ranking.profile, ranking.scores)
+        self.service.hindsight.ranked(arguments.pod, ranking, len(arguments.names))
         self._count("prioritize", ranking.profile, len(arguments.names), arguments.doubts)
         self._note_skipped("prioritize", ranking.profile, ranking.skipped)
         return protocol.encode_priorities(ranking)
+
+    def _only_think(self, verb: str, arguments: protocol.Arguments, profile: str | None) -> str:
+        """In shadow mode: count the request, and think about it later. Its profile; raises UnknownProfileError."""
+        name = self.service.adviser.profile_for(arguments.pod, profile).name
+        self.service.hindsight.think(verb, arguments.pod, arguments.names, profile)
+        self._count(verb, name, len(arguments.names), arguments.doubts)
+        return name
 
     def _count(self, verb: str, profile: str, nodes: int, doubts: Sequence[str]) -> None:
         answered = self._answered.get((verb, profile))

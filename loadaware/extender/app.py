@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import msgspec
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -20,8 +20,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from loadaware.errors import LoadAwareError, RequestError
+from loadaware.exposition import Exposition, nodes_asked
 from loadaware.extender.answers import Answer, Answers
 from loadaware.extender.cluster_verbs import bind, preempt
+from loadaware.extender.decision_answers import DecisionAnswers
 from loadaware.extender.demand_answers import DemandAnswers
 from loadaware.extender.large_answers import LargeAnswers
 from loadaware.extender.large_bodies import MOST_AT_ONCE_BYTES, LargeBodies, MemoryFile, read_at_once
@@ -34,11 +36,14 @@ POST /filter, /prioritize         kube-scheduler asks here; also /<profile>/filt
 POST /preempt, /bind              the same, when its configuration names these verbs
 GET  /watcher, /watcher/health    load-watcher's API, for Trimaran's plugins
 GET  /nodes                       what is believed about each node now; ?sort=cpu the most utilized first
+GET  /explain?pod=namespace/name  why did this pod land there? also &node=... (why not that one), &nodes=50
+GET  /decisions                   the last answers, newest first; ?limit=50, &namespace=..., &node=...
+GET  /shadow                      how profiles in shadow would have decided
 GET  /demand                      what workloads request, what they use, what they should request;
                                   ?sort=cpu (or memory, pods, name), &limit=50, &namespace=...
 GET  /demand/state                all that was learned, for another replica
 GET  /healthz, /readyz            alive; ready, and how the metric source is doing
-GET  /metrics                     for Prometheus
+GET  /metrics                     for Prometheus; ?nodes=all (or a number) for series of more nodes than usual
 """
 
 
@@ -62,6 +67,7 @@ class _Handlers:
         self._answers = answers
         self._bodies = bodies
         self._large = LargeAnswers(answers, bodies)
+        self._exposition = Exposition(answers.service)
 
     def routes(self) -> list[Route]:
         extender = [
@@ -70,12 +76,16 @@ class _Handlers:
             for prefix in ("", "/{profile}")
         ]
         learned = DemandAnswers(self._service.demand_questions)
+        decided = DecisionAnswers(self._service.hindsight, lambda: self._service.adviser.settings.shadows)
         people = {
             "/": _front_page,
             "/healthz": _healthz,
             "/readyz": self._readyz,
             "/metrics": self._metrics,
             "/nodes": self._nodes,
+            "/decisions": decided.decisions,
+            "/explain": decided.explain,
+            "/shadow": decided.shadow,
             "/demand": learned.demand,
             "/demand/state": learned.state,
             "/watcher": self._watcher,
@@ -169,8 +179,11 @@ class _Handlers:
         return _json(facts, 200 if ready else 503)
 
     async def _metrics(self, request: Request) -> Response:
-        self._service.update_gauges()
-        return Response(generate_latest(self._service.telemetry.registry), media_type=CONTENT_TYPE_LATEST)
+        try:
+            nodes = nodes_asked(request.query_params.get("nodes"), self._service.shown.nodes)
+        except ValueError as error:
+            return _json({"error": str(error)}, 400)
+        return Response(await self._exposition.text(nodes), media_type=CONTENT_TYPE_LATEST)
 
     async def _nodes(self, request: Request) -> Response:
         """In another thread: thousands of nodes are a fifth of a second, and kube-scheduler must not wait for it."""

@@ -36,6 +36,8 @@ async def preempt_among(service: Service, preemption: Preemption, profile: str |
         known = await service.questions.pods(uids)
         usage = {**preemption.requests, **{uid: pod.usage for uid, pod in known.items()}}
         kept = service.adviser.preempt(preemption.pod, _freed(preemption, usage), chosen)
+        if service.hindsight.mode == "shadow":
+            kept = list(preemption.candidates)
     except LoadAwareError:
         raise
     except Exception:

@@ -15,7 +15,7 @@ from tests.parts.before_tests import build_for
 from tests.parts.control_plane import ControlPlane
 from tests.parts.kubernetes_api import KubernetesApi
 
-PROGRAMS = ["etcd", "kube-apiserver", "kube-scheduler", "kubectl", "prometheus", "promtool"]
+PROGRAMS = ["etcd", "kube-apiserver", "kube-scheduler", "kubectl", "prometheus", "promtool", "helm"]
 HERE = Path(__file__).parent
 RUN_FOLDER = pytest.StashKey[Path]()
 

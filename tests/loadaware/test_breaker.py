@@ -138,3 +138,16 @@ def test_who_wants_to_stop_the_program_may(bench: Bench) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         bench.run("plugin", interrupted)
+
+
+def test_runs_and_their_time_are_summed_up_by_name_whatever_comes_of_the_plugins(bench: Bench) -> None:
+    bench.plugin.seconds = 0.01
+    bench.run()
+    bench.breaker.forget()
+    bench.plugins.clear()
+    bench.run()
+    bench.plugin.error = ValueError("no")
+    bench.run()
+    assert list(bench.breaker.spent) == ["plugin"]
+    assert bench.breaker.spent["plugin"].runs == 2
+    assert bench.breaker.spent["plugin"].seconds == pytest.approx(0.02)

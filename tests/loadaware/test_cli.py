@@ -21,8 +21,8 @@ from loadaware.cli import cli
 from tests.collectors.fake_api_server import write_kubeconfig
 
 COMMANDS = [
-    "check-config", "completion", "demand", "demo", "doctor", "schedule-config", "score", "serve", "simulate",
-    "version",
+    "check-config", "completion", "demand", "demo", "doctor", "explain", "schedule-config", "score", "serve", "shadow",
+    "simulate", "version",
 ]  # fmt: skip
 
 STATE = """
@@ -281,6 +281,15 @@ def test_check_config_says_that_a_profile_without_scorers_ranks_nothing(here: Pa
     assert "no scorer: every node is equal" in printed("check-config", "empty.yaml")
 
 
+def test_check_config_tells_of_what_is_in_shadow(here: Path) -> None:
+    (here / "aside.yaml").write_text("mode: shadow\nprofiles: [{}, {schedulerName: aside, shadow: true}]\n")
+    told = printed("check-config", "aside.yaml").splitlines()
+    assert told[2] == "  mode: shadow: answers change nothing, what we would have said is kept"
+    assert told[4] == "  profile aside: no scorer: every node is equal; in shadow"
+    summary = json.loads(printed("check-config", "aside.yaml", "--output", "json"))
+    assert (summary["mode"], summary["shadows"]) == ("shadow", ["aside"])
+
+
 def test_check_config_as_json_is_for_programs(here: Path) -> None:
     assert json.loads(printed("check-config", "good.yaml", "--output", "json")) == {
         "file": "good.yaml",
@@ -289,6 +298,8 @@ def test_check_config_as_json_is_for_programs(here: Path) -> None:
             "default-scheduler": {"scorers": {"TargetLoadPacking": 1.0}, "filters": ["UsageThreshold"]},
             "steady": {"scorers": {"LoadVariationRiskBalancing": 1.0}, "filters": []},
         },
+        "mode": "active",
+        "shadows": [],
         "warnings": [],
     }
 

@@ -100,6 +100,13 @@ def test_where_learned_demand_cannot_be_kept_or_asked_for_is_told(tmp_path: Path
     assert warnings(parse(f"demand: {{stateFile: {tmp_path}/demand, handOver: {{url: 'http://a'}}}}")) == []
 
 
+def test_a_file_of_decisions_in_no_folder_is_told(tmp_path: Path) -> None:
+    assert warnings(parse("decisions: {file: /nowhere/decisions.jsonl}")) == [
+        "decisions.file: there is no folder /nowhere"
+    ]
+    assert warnings(parse(f"decisions: {{file: {tmp_path}/decisions.jsonl}}")) == []
+
+
 def test_certificates_that_are_not_there_are_told_one_by_one(tmp_path: Path) -> None:
     (tmp_path / "cert.pem").touch()
     config = parse(f"server: {{tls: {{certFile: {tmp_path}/cert.pem, keyFile: /key.pem, clientCaFile: /ca.pem}}}}")

@@ -171,6 +171,12 @@ def test_load_rules_come_last_whatever_their_place() -> None:
     assert answer.failed == {"a": "told to reject a", "c": "told to reject c"}
 
 
+def test_it_is_told_how_many_nodes_each_filter_rejected_before_some_passed_all_the_same() -> None:
+    answer = filtered(Load(names=("a", "b")), Obedient(names=("a", "c")), Measured())
+    assert answer.rejections == {"Obedient": 2, "Load": 1}
+    assert filtered(Obedient(names=("a",)), Obedient(names=("a", "b"))).rejections == {"Obedient": 2}
+
+
 names = st.sets(st.sampled_from("abc")).map(lambda chosen: tuple(sorted(chosen)))
 
 

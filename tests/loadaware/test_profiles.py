@@ -3,7 +3,8 @@ import pytest
 from loadaware.config import parse
 from loadaware.errors import ConfigError
 from loadaware.filters.usage_threshold import UsageThreshold
-from loadaware.profiles import adviser_settings, observer_settings, resources_of
+from loadaware.hindsight_settings import HindsightSettings
+from loadaware.profiles import adviser_settings, hindsight_settings, observer_settings, resources_of
 from loadaware.scorers.load_variation_risk_balancing import LoadVariationRiskBalancing
 from loadaware.scorers.target_load_packing import TargetLoadPacking
 
@@ -80,3 +81,15 @@ def test_the_window_is_as_configured_and_no_length_is_kept_twice() -> None:
 )
 def test_a_resource_is_kept_for_each_query_beside_cpu_and_memory(source: str, resources: tuple[str, ...]) -> None:
     assert resources_of(parse(f"source: {source}")) == resources
+
+
+def test_a_profile_in_shadow_is_kept_apart() -> None:
+    settings = adviser_settings(parse("profiles: [{}, {schedulerName: aside, shadow: true}]"))
+    assert (list(settings.profiles), list(settings.shadows)) == (["default-scheduler"], ["aside"])
+    assert settings.default_profile == "default-scheduler"
+
+
+def test_what_becomes_of_answers_is_taken_from_the_configuration() -> None:
+    text = "mode: shadow\ndecisions: {kept: 5, memory: 2Mi, file: /f, fileSize: 1Mi, files: 2, events: true}\n"
+    assert hindsight_settings(parse(text)) == HindsightSettings("shadow", 5, 2.0**21, "/f", 2.0**20, 2, events=True)
+    assert hindsight_settings(parse("")) == HindsightSettings()

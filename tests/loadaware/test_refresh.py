@@ -277,7 +277,7 @@ def test_failures_are_counted_logged_once_and_so_is_the_recovery(caplog: pytest.
             messages = telling.later(15.0, telling.reading())
     status = last_status(messages)
     assert (status.readings, status.failures, status.consecutive_failures) == (3, 3, 0)
-    assert status.last_success == telling.clock()
+    assert (status.last_success, status.source) == (telling.clock(), "test")
     levels = [(record.levelname, record.getMessage()) for record in caplog.records]
     assert levels == [
         ("WARNING", "reading failed, the last one stays in force: no answer"),

@@ -138,3 +138,12 @@ def test_options_that_do_not_go_together_are_refused(options: dict[str, str], pr
     with pytest.raises(ConfigError) as caught:
         schedule_configuration(Config(), **options)  # type: ignore[arg-type] # the texts among them
     assert problem in str(caught.value)
+
+
+def test_profiles_in_shadow_are_no_profiles_of_kube_scheduler() -> None:
+    text = "profiles: [{}, {schedulerName: aside, shadow: true, maxScore: 7, filters: [{name: UsageThreshold}]}]"
+    told = schedule_configuration(parse(text))
+    document = yaml.safe_load(told)
+    assert document["profiles"] == [{"schedulerName": "default-scheduler"}]
+    assert "filterVerb" not in document["extenders"][0]
+    assert "aside" not in told

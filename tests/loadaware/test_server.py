@@ -265,6 +265,24 @@ def test_a_bad_file_is_refused_and_the_old_one_stays_in_force(
     assert reloaded.look() == (1, 1)
 
 
+def test_mode_shadows_and_bounds_of_decisions_are_taken_without_a_restart(reloaded: Reloaded) -> None:
+    text = "mode: shadow\ndecisions: {kept: 7}\nprofiles: [{}, {schedulerName: aside, shadow: true}]\n"
+    reloaded.file.write_text(text, encoding="utf-8")
+    assert reloaded.look() == (1, 0)
+    hindsight, settings = reloaded.service.hindsight, reloaded.service.adviser.settings
+    assert (hindsight.mode, hindsight.decisions.kept) == ("shadow", 7)
+    assert (list(settings.profiles), list(settings.shadows)) == (["default-scheduler"], ["aside"])
+
+
+def test_what_metrics_show_is_taken_without_a_restart(reloaded: Reloaded) -> None:
+    assert reloaded.service.shown.nodes == 50
+    assert reloaded.service.shown.reference.request("cpu") == 0.5
+    reloaded.write(profiles=[PACKING], telemetry={"nodes": 7, "referencePod": {"cpu": "2"}})
+    assert reloaded.look() == (1, 0)
+    assert reloaded.service.shown.nodes == 7
+    assert reloaded.service.shown.reference.request("cpu") == 2.0
+
+
 def test_a_file_that_vanishes_for_a_moment_is_no_change(reloaded: Reloaded) -> None:
     content = reloaded.file.read_bytes()
     reloaded.file.unlink()

@@ -1,10 +1,13 @@
 import asyncio
+import dataclasses
 import logging
 from typing import Any
 
+import numpy as np
 import pytest
 
-from collectors.cluster import Forbidden, NodeSeen
+from collectors.cluster import Forbidden, NodeSeen, PodSeen
+from collectors.reading import Measurements
 from loadaware.changes import PodBound, PodLeft
 from loadaware.config import Config
 from loadaware.observer import Observer
@@ -332,3 +335,93 @@ def test_a_filter_does_not_judge_by_data_that_expired() -> None:
 def test_the_default_configuration_makes_a_service() -> None:
     service = make_service(Config(), clock=Clock())
     assert list(service.adviser.settings.profiles) == list(adviser_settings(Config()).profiles)
+
+
+def test_gauges_show_how_balanced_the_measured_nodes_are() -> None:
+    service = new_service()
+    service.take(snapshot_of({"a": cpu_mean(20), "b": cpu_mean(70), "c": {}}))
+    service.update_gauges()
+    assert counted(service, "loadaware_cluster_utilization", resource="cpu") == pytest.approx((0.2 + 0.7) / 2)
+    assert counted(service, "loadaware_cluster_imbalance", resource="cpu") == pytest.approx(0.25)
+    busy = [counted(service, "loadaware_busy_nodes", resource="cpu", above=bound) for bound in ("0.5", "0.65", "0.8")]
+    assert busy == [1, 1, 0]
+    memory = service.telemetry.registry.get_sample_value("loadaware_cluster_utilization", {"resource": "memory"})
+    assert memory is not None
+    assert np.isnan(memory)
+
+
+def test_gauges_show_pods_in_flight_and_their_cores() -> None:
+    clock = Clock()
+    observer = Observer()
+    observer.tell(NodeSeen(make_node("a")), clock())
+    observer.feed(make_reading({"a": (1.0, 1.0)}, clock()), clock())
+    observer.tell(PodSeen(make_pod("seen", cpu=1.0, node="a", bound_at=clock() - 5.0)), clock())
+    observer.tell(PodSeen(make_pod("unseen", cpu=0.5, node="a", bound_at=clock() + 5.0)), clock())
+    service = new_service(clock=clock)
+    service.take(observer.snapshot(clock()))
+    service.update_gauges()
+    assert counted(service, "loadaware_in_flight_pods") == 1
+    assert counted(service, "loadaware_in_flight_cores") == pytest.approx(0.5)
+    service.adviser.rank(make_pod("booked", cpu=2.0), ["a"])
+    service.take((PodBound("u1", "a", make_shape(cpu=0.25), clock()),))
+    service.update_gauges()
+    assert counted(service, "loadaware_in_flight_pods") == 3
+    assert counted(service, "loadaware_in_flight_cores") == pytest.approx(0.5 + 2.0 + 0.25)
+
+
+def test_what_plugins_took_is_counted_over_new_settings_too() -> None:
+    service = new_service()
+    service.take(snapshot_of({"a": cpu_mean(10)}))
+    for _ in range(2):
+        service.adviser.rank(make_pod(), ["a"])
+        service.update_gauges()
+        service.adviser.configure(default_settings())
+    service.update_gauges()
+    assert counted(service, "loadaware_plugin_runs_total", plugin="TargetLoadPacking") == 2
+
+
+def test_the_age_of_each_source_is_shown_and_only_a_few_of_them() -> None:
+    clock = Clock()
+    service = new_service(clock=clock)
+    service.take(Status(source="first", last_success=clock()))
+    clock.advance(30.0)
+    for number in range(100):
+        service.take(Status(source=f"other-{number}", last_success=clock()))
+    clock.advance(5.0)
+    service.update_gauges()
+    assert counted(service, "loadaware_source_age_seconds", source="first") == 35.0
+    assert counted(service, "loadaware_source_age_seconds", source="other-0") == 5.0
+    assert service.telemetry.registry.get_sample_value("loadaware_source_age_seconds", {"source": "other-99"}) is None
+
+
+def test_the_rung_of_the_source_is_shown_as_a_number() -> None:
+    clock = Clock()
+    service = new_service(clock=clock)
+    seen = []
+    for message, seconds in ((None, 0.0), (live_snapshot(clock(), a=1.0), 0.0), (None, 400.0), (None, 600.0)):
+        if message is not None:
+            service.take(message)
+        clock.advance(seconds)
+        service.update_gauges()
+        seen.append(counted(service, "loadaware_source_rung"))
+    assert seen == [3, 0, 1, 2]
+
+
+def test_what_was_expected_is_compared_with_what_is_measured_next() -> None:
+    clock = Clock()
+    observer = Observer()
+    service = new_service(clock=clock)
+    observer.tell(NodeSeen(make_node("a")), clock())
+    observer.tell(PodSeen(make_pod(cpu=1.0, node="a", bound_at=0.0, phase="Running", namespace="shop")), clock())
+    for _ in range(3):
+        clock.advance(15.0)
+        pods = Measurements(("shop/web-1",), np.array([[1.0, 1.0]]), np.array([clock()]), np.array([15.0]))
+        reading = dataclasses.replace(make_reading({"a": (1.0, 1.0)}, clock()), pods=pods)
+        observer.feed(reading, clock())
+        service.take(observer.snapshot(clock()))
+    assert counted(service, "loadaware_calibration_error_bucket", le="+Inf") == 2
+    assert counted(service, "loadaware_calibration_error_bucket", le="0.2") == 2
+    service.take(observer.snapshot(clock()))
+    assert counted(service, "loadaware_calibration_error_bucket", le="+Inf") == 2
+    service.update_gauges()
+    assert counted(service, "loadaware_learned_workloads") == 1

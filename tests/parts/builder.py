@@ -90,6 +90,7 @@ PARTS = (
     ),
     Part("kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}),
     Part("metrics-server", {"metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server"}),
+    Part("helm", {"helm": "helm.sh/helm/v3/cmd/helm"}),
     Part("go-extender", {"go-extender": "loadaware.test/parts/go-extender"}),  # our own: main.go is beside its go.mod
 )
 

@@ -2,6 +2,7 @@ import json
 import logging
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import numpy as np
@@ -128,7 +129,8 @@ def test_requests_nodes_rejections_and_time_are_counted_under_the_profile(client
     client.post("/open/prioritize", arguments(*ALL))
     assert counted(service, "loadaware_requests_total", verb="filter", profile="default-scheduler") == 1
     assert counted(service, "loadaware_requests_total", verb="prioritize", profile="open") == 1
-    assert counted(service, "loadaware_rejected_nodes_total", profile="default-scheduler") == 1
+    by_filter = {"profile": "default-scheduler", "filter": "UsageThreshold"}
+    assert counted(service, "loadaware_rejected_nodes_total", **by_filter) == 1
     assert counted(service, "loadaware_request_nodes_sum", verb="filter") == 4
     assert counted(service, "loadaware_request_duration_seconds_count", verb="prioritize") == 1
 
@@ -406,6 +408,23 @@ def test_metrics_are_what_prometheus_reads(client: AppClient) -> None:
     assert families["loadaware_nodes"].samples[0].value == 4
     assert families["loadaware_unmeasured_nodes"].samples[0].value == 1
     assert families["loadaware_build_info"].samples[0].labels == {"version": "0.0.0"}
+
+
+def test_metrics_show_series_of_as_many_nodes_as_are_asked_for(client: AppClient) -> None:
+    def shown(query: str) -> list[str]:
+        families = text_string_to_metric_families(client.get(f"/metrics{query}").text)
+        return [s.labels["node"] for f in families if f.name == "loadaware_node_score" for s in f.samples]
+
+    assert shown("?nodes=0") == []
+    assert shown("?nodes=2") == ["busy", "near"]
+    assert sorted(shown("")) == sorted(shown("?nodes=all")) == sorted(ALL)
+
+
+@pytest.mark.parametrize("nodes", ["some", "-1", "10001", "1e3", "", "99999999999999999999", "\u0663"])
+def test_a_number_of_nodes_that_is_none_is_refused(client: AppClient, nodes: str) -> None:
+    answer = client.get("/metrics?nodes=" + quote(nodes))
+    assert answer.status_code == 400
+    assert answer.json() == {"error": f"nodes is a number in 0..10000 or all, not {nodes}"}
 
 
 def test_metrics_of_a_newborn_are_readable_too() -> None:

@@ -1,0 +1,232 @@
+{{- define "loadaware.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "loadaware.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: extender
+{{- end -}}
+
+{{- define "loadaware.labels" -}}
+{{ include "loadaware.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{- end -}}
+
+{{- define "loadaware.schedulerSelector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: second-scheduler
+{{- end -}}
+
+{{- define "loadaware.serviceAccount" -}}
+{{- .Values.serviceAccount.name | default (ternary (include "loadaware.fullname" .) "default" .Values.serviceAccount.create) -}}
+{{- end -}}
+
+{{- define "loadaware.image" -}}
+{{- $repository := required "image.repository is asked for: there is no public image; docs/install.md builds and pushes your own" .Values.image.repository -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" $repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "loadaware.tls" -}}
+{{- ne .Values.tls.mode "none" | ternary "yes" "" -}}
+{{- end -}}
+
+{{- define "loadaware.clientAuth" -}}
+{{- and (ne .Values.tls.mode "none") .Values.tls.clientAuth | ternary "yes" "" -}}
+{{- end -}}
+
+{{- define "loadaware.scheme" -}}
+{{- if include "loadaware.tls" . }}https{{ else }}http{{ end -}}
+{{- end -}}
+
+{{- define "loadaware.tlsSecret" -}}
+{{- if eq .Values.tls.mode "secret" -}}
+{{- required "tls.secretName is asked for by tls.mode secret" .Values.tls.secretName -}}
+{{- else -}}
+{{- include "loadaware.fullname" . }}-tls
+{{- end -}}
+{{- end -}}
+
+{{- define "loadaware.clientSecret" -}}
+{{- if eq .Values.tls.mode "secret" -}}
+{{- required "tls.clientSecretName is asked for by tls.mode secret with tls.clientAuth" .Values.tls.clientSecretName -}}
+{{- else -}}
+{{- include "loadaware.fullname" . }}-client-tls
+{{- end -}}
+{{- end -}}
+
+{{- /* Names that the server's certificate must be valid for, as a YAML list. */ -}}
+{{- define "loadaware.dnsNames" -}}
+{{- range $name := list (include "loadaware.fullname" .) (printf "%s-headless" (include "loadaware.fullname" .)) }}
+- {{ $name }}.{{ $.Release.Namespace }}.svc
+- {{ $name }}.{{ $.Release.Namespace }}
+- {{ $name }}
+{{- end }}
+- localhost
+{{- end -}}
+
+{{- define "loadaware.ipAddresses" -}}
+- 127.0.0.1
+{{- with .Values.service.clusterIP }}
+- {{ . }}
+{{- end }}
+{{- end -}}
+
+{{- /* The whole LoadAwareConfiguration: what was given, and what the chart decides. */ -}}
+{{- define "loadaware.config" -}}
+{{- $given := deepCopy .Values.config -}}
+{{- $server := dict "port" (int .Values.port) -}}
+{{- if include "loadaware.tls" . -}}
+{{- $tls := dict "certFile" "/etc/loadaware-tls/tls.crt" "keyFile" "/etc/loadaware-tls/tls.key" -}}
+{{- if include "loadaware.clientAuth" . -}}
+{{- $_ := set $tls "clientCaFile" "/etc/loadaware-tls/ca.crt" -}}
+{{- end -}}
+{{- $_ := set $server "tls" $tls -}}
+{{- end -}}
+{{- $demand := dict -}}
+{{- if .Values.demand.stateFile -}}
+{{- $_ := set $demand "stateFile" "/var/lib/loadaware/demand" -}}
+{{- end -}}
+{{- if .Values.demand.handOver -}}
+{{- $url := printf "%s://%s-headless:%d" (include "loadaware.scheme" .) (include "loadaware.fullname" .) (int .Values.port) -}}
+{{- $handOver := dict "url" $url -}}
+{{- if include "loadaware.tls" . -}}
+{{- $_ := set $handOver "caFile" "/etc/loadaware-tls/ca.crt" -}}
+{{- end -}}
+{{- if include "loadaware.clientAuth" . -}}
+{{- $_ := set $handOver "certFile" "/etc/loadaware-tls/tls.crt" -}}
+{{- $_ := set $handOver "keyFile" "/etc/loadaware-tls/tls.key" -}}
+{{- end -}}
+{{- $_ := set $demand "handOver" $handOver -}}
+{{- end -}}
+{{- $ours := dict "apiVersion" "loadaware.io/v1alpha1" "kind" "LoadAwareConfiguration" "mode" .Values.mode "server" $server "demand" $demand -}}
+{{- toYaml (mergeOverwrite $given $ours) -}}
+{{- end -}}
+
+{{- /* What changes only with a restart, as a fingerprint. */ -}}
+{{- define "loadaware.restartKey" -}}
+{{- $config := include "loadaware.config" . | fromYaml -}}
+{{- dict "server" $config.server "log" (get $config "log") "tls" .Values.tls | toJson | sha256sum | trunc 16 -}}
+{{- end -}}
+
+{{- /* Whether metrics.k8s.io is read: "yes" or nothing. */ -}}
+{{- define "loadaware.readsMetricsApi" -}}
+{{- $first := .Values.config.source | default dict -}}
+{{- $second := .Values.config.secondSource | default dict -}}
+{{- or (eq (get $first "type" | default "MetricsServer") "MetricsServer") (eq (get $second "type" | default "") "MetricsServer") | ternary "yes" "" -}}
+{{- end -}}
+
+{{- define "loadaware.filters" -}}
+{{- range .Values.config.profiles }}{{ if and .filters (not .shadow) }}yes{{ end }}{{ end -}}
+{{- end -}}
+
+{{- /* Us, as kube-scheduler is told: root, url, folder (where certificates are), serverName (if the url has none). */ -}}
+{{- define "loadaware.extender" -}}
+{{- $root := .root -}}
+urlPrefix: {{ .url }}
+{{- if include "loadaware.filters" $root }}
+filterVerb: filter
+{{- end }}
+prioritizeVerb: prioritize
+{{- if $root.Values.extender.preempt }}
+preemptVerb: preempt
+{{- end }}
+{{- if $root.Values.extender.bind }}
+bindVerb: bind
+{{- end }}
+weight: 1
+nodeCacheCapable: true
+ignorable: true
+httpTimeout: {{ $root.Values.extender.httpTimeout }}
+enableHTTPS: {{ not (empty (include "loadaware.tls" $root)) }}
+{{- if include "loadaware.tls" $root }}
+tlsConfig:
+  caFile: {{ .folder }}/ca.crt
+  {{- with .serverName }}
+  serverName: {{ . }}
+  {{- end }}
+  {{- if include "loadaware.clientAuth" $root }}
+  certFile: {{ .folder }}/tls.crt
+  keyFile: {{ .folder }}/tls.key
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* Profiles of the cluster's own kube-scheduler: ours, and always the one that every plain pod names. */ -}}
+{{- define "loadaware.schedulerNames" -}}
+{{- $names := list -}}
+{{- range .Values.config.profiles | default (list (dict)) -}}
+{{- if not .shadow -}}
+{{- $names = append $names (.schedulerName | default "default-scheduler") -}}
+{{- end -}}
+{{- end -}}
+{{- if not (has "default-scheduler" $names) -}}
+{{- $names = prepend $names "default-scheduler" -}}
+{{- end -}}
+{{- range $number, $name := $names }}
+{{- if $number }}{{ "\n" }}{{ end -}}
+- schedulerName: {{ $name }}
+{{- end }}
+{{- end -}}
+
+{{- define "loadaware.securityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{- define "loadaware.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{- /* The cluster's version, without what a provider adds to it: v1.36.1-gke.3 and v1.36.1+k3s1 are v1.36.1. */ -}}
+{{- define "loadaware.clusterVersion" -}}
+{{- $version := semver .Capabilities.KubeVersion.Version -}}
+v{{ $version.Major }}.{{ $version.Minor }}.{{ $version.Patch }}
+{{- end -}}
+
+{{- define "loadaware.secondSchedulerConfig" -}}
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection:
+  leaderElect: true
+  resourceName: {{ .name }}
+  resourceNamespace: {{ .root.Release.Namespace }}
+profiles:
+  {{- range .root.Values.secondScheduler.schedulerNames }}
+  - schedulerName: {{ . }}
+  {{- end }}
+extenders:
+  - {{ include "loadaware.extender" (dict "root" .root "url" .url "folder" "/etc/loadaware-tls") | nindent 4 | trim }}
+{{- end -}}
+
+{{- define "loadaware.defaultSchedulerConfig" -}}
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection:
+  kubeconfig: /etc/kubernetes/scheduler.conf
+leaderElection:
+  leaderElect: true
+profiles:
+  {{- include "loadaware.schedulerNames" . | nindent 2 }}
+extenders:
+  - {{ include "loadaware.extender" (dict "root" . "url" (printf "%s://%s:%d" (include "loadaware.scheme" .) (.Values.service.clusterIP | default "CLUSTER-IP") (int .Values.port)) "folder" "/etc/kubernetes/loadaware" "serverName" (printf "%s.%s.svc" (include "loadaware.fullname" .) .Release.Namespace)) | nindent 4 | trim }}
+{{- end -}}

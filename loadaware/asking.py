@@ -1,0 +1,64 @@
+"""A question to a running loadaware: directly, or through the API server's proxy. One answer, decoded, or one error."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from collectors.errors import MalformedAnswerError
+from loadaware.errors import ConfigError
+
+TIMEOUT_SECONDS = 15.0
+DEFAULT_SERVER = "http://127.0.0.1:8090"
+
+
+def ask_server(url: str, path: str, fields: Mapping[str, str]) -> dict[str, Any]:
+    """What a running loadaware tells. Raises ConfigError or CollectorError."""
+    from collectors.http_access import HttpAccess, base_url
+    from collectors.http_session import HttpSession
+
+    try:
+        base = base_url(url)
+    except ValueError as error:
+        raise ConfigError("--server", "", str(error), f"give one such as {DEFAULT_SERVER}") from error
+    with closing(HttpSession(base, HttpAccess(timeout_seconds=TIMEOUT_SECONDS))) as session:
+        answer = session.fetch("GET", f"{base}{path}", fields)
+        if answer.status != 200:
+            raise session.refusal(answer, _error_in(answer.body))
+        told = _decoded(answer.body)
+        if told is None:
+            raise MalformedAnswerError(answer.url, "what loadaware tells", session.quoted(answer))
+        return told
+
+
+def ask_through_api_server(  # noqa: PLR0917 - whom, where, what
+    kubeconfig: str | None, context: str | None, namespace: str, service: str, path: str, fields: Mapping[str, str]
+) -> dict[str, Any]:
+    """The same by way of the API server, with the user's own rights: get on services/proxy. Raises CollectorError.
+
+    `service` is NAME:PORT, or https:NAME:PORT.
+    """
+    from collectors.kubernetes_api import Credentials, KubernetesApi
+
+    place = f"/api/v1/namespaces/{quote(namespace, safe='')}/services/{quote(service, safe=':')}/proxy{path}"
+    with KubernetesApi(Credentials(kubeconfig, context), timeout_seconds=TIMEOUT_SECONDS) as api:
+        body = api.get(place, dict(fields))
+        told = _decoded(body)
+        if told is None:
+            raise MalformedAnswerError(f"{api.url}{place}", "what loadaware tells", f"{body[:100]!r}")
+        return told
+
+
+def _decoded(body: bytes) -> dict[str, Any] | None:
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return None
+
+
+def _error_in(body: bytes) -> str | None:
+    """What loadaware says is wrong, if it is loadaware that says so."""
+    error = (_decoded(body) or {}).get("error")
+    return error if isinstance(error, str) else None
