@@ -21,7 +21,7 @@ from loadaware.expected import Expected, expect
 from loadaware.kin import Kin, kin_of
 from loadaware.pods import PodTable
 from loadaware.rest import Rest
-from loadaware.window import Ints
+from loadaware.window import Bools, Ints
 from loadaware.workload import workload_of, workloads_named_like
 
 
@@ -101,8 +101,11 @@ class Learning:
             self._worked_out = (ratios, *self.demand.pod_expectations(slots))
         return self._worked_out[1:]
 
-    def expected(self, rows: Ints, positions: Ints, capacity: Floats) -> Expected | None:
-        """For a snapshot of these rows (row -> position); None while no pod was ever measured."""
+    def expected(self, rows: Ints, positions: Ints, capacity: Floats, measured: Bools) -> Expected | None:
+        """For a snapshot of these rows (row -> position); None while no pod was ever measured.
+
+        A node that was never `measured` is expected to be no emptier than the median node: missing is never idle.
+        """
         if not self.demand.learned:
             return None
         pods = self._pods.columns()
@@ -119,7 +122,7 @@ class Learning:
             len(names),
         )
         return Expected(
-            mean=mean,
+            mean=no_emptier_than_usual(mean, capacity, measured),
             variance=variance,
             workloads=names,
             workload_ratios=self.demand.workload_ratios(),
@@ -227,3 +230,13 @@ class Learning:
 
     def _requests(self, shape: Shape) -> Floats:
         return np.array([shape.request(resource) for resource in self._resources])
+
+
+def no_emptier_than_usual(mean: Floats, capacity: Floats, measured: Bools) -> Floats:
+    """Means (node, resource), where a node was not measured at least the median share of those that were."""
+    if measured.all() or not measured.any():
+        return mean
+    with np.errstate(divide="ignore", invalid="ignore"):
+        usual = np.median((mean / capacity)[measured], axis=0)
+    floor = np.nan_to_num(usual * capacity)
+    return np.where(measured[:, None], mean, np.maximum(mean, floor))

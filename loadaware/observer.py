@@ -384,7 +384,7 @@ class Observer:
             high_priority_from=s.high_priority_from,
             high_priority_usage=pods.high_priority_usage,
             applications=pods.applications,
-            expected=self._learning.expected(rows, positions, self._capacity[rows]),
+            expected=self._learning.expected(rows, positions, self._capacity[rows], np.isfinite(newest)),
             measured_since=self._measured_since,
             generation=self._generation,
         )

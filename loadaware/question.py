@@ -72,6 +72,13 @@ class Question:
         rungs[~self.known] = Rung.UNKNOWN
         return rungs
 
+    @cached_property
+    def known_by_pods(self) -> Bools:
+        """Nodes that were never measured, but whose pods are known and were learned from."""
+        if not self.in_flight.expectations.known or not self.snapshot.pods_known:
+            return np.zeros(len(self.names), dtype=np.bool_)
+        return np.isposinf(self.ages) & self.known
+
     def nodes(self, rows: Ints, plugin: object, standing_in: Bools | None = None) -> Nodes:
         """The columns of some rows, with what happened since the snapshot, at a plugin's own prices.
 

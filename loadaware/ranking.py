@@ -4,7 +4,8 @@
     median   = the median score of the nodes that are measured and trusted (50 if there are none)
     fresh    score                                         see ladder.py for the rungs
     ageing   median + trust * (score - median)
-    expired  min(score from the requests of the bound pods, median)
+    expired  min(score from the requests of the bound pods, median); for a scorer that learns what pods use, a node that
+             was never measured counts as fresh: its pods tell, and it is taken to be no emptier than the median
     unknown  median
     total    = sum(weight * score) / sum(weight), or their mean or minimum      in [0, 100]
     priority = round(total * maxScore / 100)                                    an int, 0 .. maxScore
@@ -106,8 +107,9 @@ def _part(weighted: WeightedScorer, question: Question, breaker: Breaker, *, exp
     scorer, pod = weighted.scorer, question.pod
     rows = question.rows if question.all_known else question.rows[question.known]
     certain = question.all_fresh or not scorer.measures
-    trusted = None if certain else question.trust[question.known] > 0
-    standing_in = None if certain else _expired(question)
+    by_pods = None if certain else _by_pods(scorer, question)
+    trusted = None if by_pods is None else (by_pods | (question.trust > 0))[question.known]
+    standing_in = None if by_pods is None else _expired(question, by_pods)
 
     def scored() -> tuple[Floats, Floats | None]:
         own = _normalized(scorer, scorer.score(question.nodes(rows, scorer, standing_in), pod), trusted)
@@ -118,13 +120,18 @@ def _part(weighted: WeightedScorer, question: Question, breaker: Breaker, *, exp
         return None, problem
     own = question.spread(value[0])
     raw = None if value[1] is None else question.spread(value[1])
-    score = _filled(own) if certain else _ladder(own, question)
+    score = _filled(own) if by_pods is None else _ladder(own, question, by_pods)
     return Part(weighted.name, weighted.weight, score, own, raw), ""
 
 
-def _expired(question: Question) -> Bools | None:
+def _by_pods(scorer: Scorer, question: Question) -> Bools:
+    """Nodes that a scorer knows by their pods, though they were never measured."""
+    return question.known_by_pods if scorer.learns else np.zeros(len(question.names), dtype=np.bool_)
+
+
+def _expired(question: Question, by_pods: Bools) -> Bools | None:
     """Where requests stand in for usage, among the known nodes; None if nowhere."""
-    expired: Bools = question.rungs[question.known] == Rung.EXPIRED
+    expired: Bools = ((question.rungs == Rung.EXPIRED) & ~by_pods)[question.known]
     return expired if expired.any() else None
 
 
@@ -153,15 +160,15 @@ def _nonsense(scores: object, count: int) -> str:
     return ""
 
 
-def _ladder(own: Floats, question: Question) -> Floats:
+def _ladder(own: Floats, question: Question, by_pods: Bools) -> Floats:
     """Each node's score on its rung."""
-    trust = question.trust
+    trust = np.where(by_pods, 1.0, question.trust)
     measured = ~np.isnan(own)
-    trusted = own[measured & (trust > 0)]
+    trusted = own[measured & (question.trust > 0)]
     neutral = float(np.median(trusted)) if len(trusted) else NEUTRAL
     filled = np.where(measured, own, neutral)
     scores = neutral + trust * (filled - neutral)
-    expired: Bools = measured & (question.rungs == Rung.EXPIRED)
+    expired: Bools = measured & (question.rungs == Rung.EXPIRED) & ~by_pods
     cap = neutral if len(trusted) else 100.0
     return np.clip(np.where(expired, np.minimum(filled, cap), scores), 0.0, 100.0)
 

@@ -38,6 +38,7 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
     beware: ClassVar[str] = "It learns: a workload never seen before is taken to behave like the rest of the cluster."
 
     in_flight_rule: ClassVar[str] = "MissingHour"
+    learns: ClassVar[bool] = True
 
     k: Mapping[str, Positive] = field(default_factory=lambda: {CPU: 10.0, MEMORY: 20.0})
     """How strongly high utilization hurts, per resource; a resource left out does not count."""

@@ -8,11 +8,11 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "loadaware"
 CORE = [
     *(PACKAGE / f"{name}.py" for name in (
-        "adviser", "awaited", "breaker", "changes", "core", "default_plugins", "demand", "demand_format", "demand_report", "demand_state",
-        "expectations", "expected", "filtering", "foresight", "in_flight", "kin",
-        "ladder", "learning", "nodes", "observer", "pod_sums", "pods", "preemption", "prior", "profile", "quarantine",
-        "calibration", "node_series",
-        "explanation", "question", "ranking", "records", "rest", "roster", "snapshot", "window", "workload",
+        "adviser", "awaited", "breaker", "calibration", "changes", "core", "default_plugins", "demand",
+        "demand_format", "demand_report", "demand_state", "expectations", "expected", "explanation", "filtering",
+        "foresight", "in_flight", "kin", "ladder", "learning", "node_series", "nodes", "observer", "pod_sums", "pods",
+        "preemption", "prior", "profile", "quarantine", "question", "ranking", "records", "rest", "roster", "snapshot",
+        "window", "workload",
     )),
     *(PACKAGE / "filters").glob("*.py"),
     *(PACKAGE / "scorers").glob("*.py"),
