@@ -106,7 +106,8 @@ def test_a_filter_keeps_pods_off_a_busy_node_with_names_and_with_whole_nodes(
         for name in names:
             api.add_pod(name, requests={"cpu": "10m"})
         assert {api.node_of(name) for name in names} <= {"free-1", "free-2"}
-        assert loadaware.metric('loadaware_rejected_nodes_total{profile="default-scheduler"}') >= 6
+        rejected = 'loadaware_rejected_nodes_total{filter="UsageThreshold",profile="default-scheduler"}'
+        assert loadaware.metric(rejected) >= 6
 
 
 def test_pods_avoid_a_hot_node_measured_by_prometheus_and_a_burst_spreads_over_the_others(
