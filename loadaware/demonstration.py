@@ -14,7 +14,9 @@ from loadaware.config import Config, ServerSection
 from loadaware.demo.run import DemoSettings, run_demo
 from loadaware.demo.world import WorldSettings
 from loadaware.observer import Observer
+from loadaware.observer_answers import answers
 from loadaware.profiles import observer_settings
+from loadaware.queries import Query
 from loadaware.server import make_server
 from loadaware.service import Service
 from loadaware.status import Status
@@ -29,6 +31,11 @@ class Pipeline:
         self._service = service
         self._clock = clock
         self._readings = 0
+
+    def answer(self, query: Query) -> None:
+        """What people ask of what was learned."""
+        for message in answers(self._observer, query, self._clock()):
+            self._service.take(message)
 
     def tell(self, event: Event) -> None:
         """What the simulated API server tells."""
@@ -63,6 +70,7 @@ class DemoService:
     @asynccontextmanager
     async def serving(self, listener: socket.socket) -> AsyncIterator[None]:
         """Answer on a socket that listens already."""
+        self._service.demand_questions.send = self._send_to(asyncio.get_running_loop())
         server = make_server(self._service, self._section)
         task = asyncio.create_task(server.serve(sockets=[listener]))
         while not server.started and not task.done():
@@ -72,6 +80,15 @@ class DemoService:
         finally:
             server.should_exit = True
             await task
+
+    def _send_to(self, loop: asyncio.AbstractEventLoop) -> Callable[[Query], bool]:
+        """Questions come from other threads; the pipeline belongs to the loop's."""
+
+        def send(query: Query) -> bool:
+            loop.call_soon_threadsafe(self.pipeline.answer, query)
+            return True
+
+        return send
 
 
 def run(  # noqa: PLR0917 - the command line passes them by name

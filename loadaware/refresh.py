@@ -24,10 +24,9 @@ from collectors.errors import CollectorError
 from collectors.manifests import Node
 from collectors.reading import Collector, HasHistory, HasPodHistory, Reading
 from loadaware.changes import Change
-from loadaware.demand_format import encode
-from loadaware.demand_report import report
 from loadaware.observer import Observer
-from loadaware.queries import DemandQuery, Piece, PodsQuery, Query, StateQuery
+from loadaware.observer_answers import answers
+from loadaware.queries import Query
 from loadaware.service import Message
 from loadaware.status import Status
 
@@ -44,7 +43,6 @@ HOLD_SECONDS = 60.0
 """How long the whole picture is waited for at the start."""
 PAST_SECONDS = 20.0
 """How long pods' past may be read before the first reading; what is not there by then is not learned."""
-PIECE_BYTES = 2**20
 """Of a long answer: taking one in takes the server's only thread less than a millisecond."""
 
 
@@ -127,7 +125,8 @@ class Refresh:
             elif isinstance(item, PastReading):
                 self._observer.feed_past(item.reading)
             elif isinstance(item, Query):
-                self._answer(item)
+                for message in answers(self._observer, item, self._clock()):
+                    self._publish(message)
             elif isinstance(item, ReadingFailed):
                 self._publish_changes(changes)
                 self._failed(item.error)
@@ -138,24 +137,6 @@ class Refresh:
             self._begin_if_whole()
         elif self._changed_at is not None and self._clock() - self._changed_at >= NODES_CHANGED_SECONDS:
             self._publish_snapshot()
-
-    def _answer(self, query: Query) -> None:
-        if isinstance(query, PodsQuery):
-            self._publish(self._observer.answer(query))
-            return
-        try:
-            told, refused = self._told_of_demand(query), ""
-        except ValueError as error:
-            told, refused = b"", str(error)
-        for start in range(0, max(len(told), 1), PIECE_BYTES):
-            last = start + PIECE_BYTES >= len(told)
-            self._publish(Piece(query.number, told[start : start + PIECE_BYTES], last, refused))
-
-    def _told_of_demand(self, query: StateQuery | DemandQuery) -> bytes:
-        if isinstance(query, DemandQuery):
-            learned = self._observer.export(self._clock())
-            return msgspec.json.encode(report(learned, query.sort, query.limit, query.namespace))
-        return encode(self._observer.export(self._clock())) if self._observer.worth_keeping else b""
 
     def _begin_if_whole(self) -> None:
         if not self._missing or self._clock() >= self._begins_at:

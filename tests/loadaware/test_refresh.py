@@ -505,7 +505,7 @@ def answer(messages: list[Message]) -> list[Piece]:
 
 
 def test_who_asks_for_what_was_learned_is_given_it_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loadaware.refresh.PIECE_BYTES", 100)
+    monkeypatch.setattr("loadaware.observer_answers.PIECE_BYTES", 100)
     telling = taught()
     pieces = answer(telling.take(StateQuery(7)))
     assert len(pieces) > 3

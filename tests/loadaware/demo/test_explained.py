@@ -1,13 +1,16 @@
 """In the demo's world every pod that was placed can be explained, by the numbers of its moment."""
 
+import asyncio
 import json
+import socket
 
+import httpx
 import pytest
 
 from collectors.reading import Reading
-from loadaware.config import Config
+from loadaware.config import Config, ServerSection
 from loadaware.demo.world import World, WorldSettings
-from loadaware.demonstration import Pipeline
+from loadaware.demonstration import DemoService, Pipeline
 from loadaware.explanation import explain
 from loadaware.extender.answers import Answers
 from loadaware.service import Service
@@ -56,3 +59,25 @@ def test_the_winner_has_the_best_priority_and_the_table_is_in_order(served: Serv
     for decision in served.hindsight.decisions:
         priorities = [node["priority"] for node in explain(None, decision)["nodes"]]
         assert priorities == sorted(priorities, reverse=True)
+
+
+def test_what_was_learned_in_the_demo_is_told() -> None:
+    """Asked as the server asks: from another thread than the pipeline's."""
+
+    async def asked() -> tuple[int, bytes]:
+        config = Config(server=ServerSection(address="127.0.0.1", port=0))
+        world = World(WorldSettings(nodes=6, hours=2.0, warm_up_seconds=1200.0))
+        clock = Clock(world.start)
+        demo = DemoService(config, clock)
+        for moment, news in world.warm_up():
+            clock.now = moment
+            for item in news:
+                demo.pipeline.feed(item) if isinstance(item, Reading) else demo.pipeline.tell(item)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            async with demo.serving(listener), httpx.AsyncClient() as client:
+                answer = await client.get(f"http://127.0.0.1:{listener.getsockname()[1]}/demand?limit=3")
+        return answer.status_code, answer.content
+
+    status, content = asyncio.run(asked())
+    assert status == 200, content
+    assert len(json.loads(content)["workloads"]) == 3
