@@ -136,8 +136,10 @@ class Adviser:
             return indifferent(chosen, names)
         with self.in_flight.without(pod.identity):
             ranking = rank(chosen, self._question(pod, names, now), self.breaker, explain=explain)
-        if book:
-            self._book_ranked(pod, ranking)
+            places = self._likely(pod, ranking) if book else None
+        if places is not None:
+            rows = None if ranking.rows is None else ranking.rows[places]
+            self._book(pod, [names[position] for position in places.tolist()], rows)
         return ranking
 
     def rank_aside(self, pod: Pod, names: Sequence[str], profile: Profile) -> Ranking:
@@ -172,11 +174,6 @@ class Adviser:
 
     def _question(self, pod: Pod, names: Sequence[str], now: float) -> Question:
         return Question(self.snapshot, self.in_flight, pod, names, self.settings.staleness, now)
-
-    def _book_ranked(self, pod: Pod, ranking: Ranking) -> None:
-        places = self._likely(pod, ranking)
-        rows = None if ranking.rows is None else ranking.rows[places]
-        self._book(pod, [ranking.names[position] for position in places.tolist()], rows)
 
     def _likely(self, pod: Pod, ranking: Ranking) -> Ints:
         """Where the pod will probably go."""

@@ -38,7 +38,7 @@ MOST_COMPARED = 128
 def likely(ranking: Ranking, snapshot: Snapshot, ledger: InFlight, pod: Pod, workload: str) -> Ints:
     """Positions of the nodes of which one will probably be taken; by our priority alone if too little is known."""
     columns = [snapshot.resource_index[name] for name in (CPU, MEMORY) if name in snapshot.resource_index]
-    if ranking.rows is None or len(columns) < len(UNITS):
+    if ranking.rows is None or not len(ranking.rows) or len(columns) < len(UNITS):
         return ranking.best_on_the_wire()
     asked = np.arange(len(ranking.rows))
     if len(asked) > MOST_COMPARED:

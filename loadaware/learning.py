@@ -20,7 +20,7 @@ from loadaware.demand_state import DemandState, Table
 from loadaware.expected import Expected, expect
 from loadaware.kin import Kin, kin_of
 from loadaware.pods import PodTable
-from loadaware.rest import Rest
+from loadaware.rest import Rest, median_known
 from loadaware.window import Bools, Ints
 from loadaware.workload import workload_of, workloads_named_like
 
@@ -237,6 +237,7 @@ def no_emptier_than_usual(mean: Floats, capacity: Floats, measured: Bools) -> Fl
     if measured.all() or not measured.any():
         return mean
     with np.errstate(divide="ignore", invalid="ignore"):
-        usual = np.median((mean / capacity)[measured], axis=0)
+        shares = (mean / capacity)[measured]
+    usual = np.array([median_known(shares[:, column]) for column in range(shares.shape[1])])
     floor = np.nan_to_num(usual * capacity)
     return np.where(measured[:, None], mean, np.maximum(mean, floor))

@@ -13,8 +13,6 @@ from loadaware.snapshot import HOUR, Snapshot, Statistic
 from loadaware.window import Bools, Ints, Statistics
 from loadaware.workload import workload_of
 
-MOST_USAGE_PER_REQUEST = 10.0
-
 
 class ExpectedLoad(NamedTuple):
     """The nodes' expected usage and its variance, the siblings' deviations there (node, resource), the pod's own."""
@@ -181,7 +179,8 @@ class Nodes:
         Pods are taken to use of their requests what all pods of the cluster use of theirs.
         """
         columns = [self._mean_and_deviation(resource) for resource in resources]
-        ratios = self.snapshot.once(("usage per request", *resources), lambda: self._usage_per_request(resources))
+        known, index = self.snapshot.usage_per_request, self.snapshot.resource_index
+        ratios = np.array([1.0 if known is None or r not in index else known[index[r]] for r in resources])
         requests = np.array([pod.shape.request(resource) for resource in resources])
         in_flight = np.stack([self.in_flight(resource) for resource in resources], axis=-1)
         return ExpectedLoad(
@@ -191,16 +190,6 @@ class Nodes:
             pod_mean=ratios * requests,
             pod_deviation=np.zeros(len(requests)),
         )
-
-    def _usage_per_request(self, resources: Sequence[str]) -> Floats:
-        """What the whole cluster uses of what its pods request; 1 where that is not known."""
-        everywhere, ratios = Nodes.of(self.snapshot), np.ones(len(resources))
-        for position, resource in enumerate(resources):
-            used, requested = everywhere.mean_or_latest(resource), everywhere.requested(resource)
-            known = ~np.isnan(used)
-            if requested[known].sum() > 0:
-                ratios[position] = min(used[known].sum() / requested[known].sum(), MOST_USAGE_PER_REQUEST)
-        return ratios
 
     def _mean_and_deviation(self, resource: str) -> tuple[Floats, Floats]:
         mean, deviation = self.usage("mean", resource, HOUR), self.usage("deviation", resource, HOUR)

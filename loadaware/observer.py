@@ -36,6 +36,9 @@ from loadaware.roster import Roster
 from loadaware.snapshot import HOUR, OPT_OUT_ANNOTATION, Snapshot
 from loadaware.window import Bools, Ints, Statistics, Window
 
+MOST_USAGE_PER_REQUEST = 10.0
+"""Pods that request next to nothing tell nothing about those that request something."""
+
 
 @dataclass(frozen=True)
 class ObserverSettings:
@@ -357,6 +360,7 @@ class Observer:
         newest = self._window.newest(rows)
         positions = np.full(len(self._roster), -1, dtype=np.intp)
         positions[rows] = np.arange(len(rows))
+        statistics = self._statistics(rows)
         missed = newest - max(s.window_seconds, HOUR)
         pods = sum_up(self._pods, positions, s.resources, missed, s.high_priority_from)
         return Snapshot(
@@ -365,7 +369,7 @@ class Observer:
             resources=s.resources,
             capacity=self._capacity[rows],
             allocatable=self._allocatable[rows],
-            statistics=self._statistics(rows),
+            statistics=statistics,
             sampled_at=newest,
             requested=pods.requested,
             limits=pods.limits,
@@ -385,6 +389,7 @@ class Observer:
             high_priority_usage=pods.high_priority_usage,
             applications=pods.applications,
             expected=self._learning.expected(rows, positions, self._capacity[rows], np.isfinite(newest)),
+            usage_per_request=_usage_per_request(statistics.mean, pods.requested),
             measured_since=self._measured_since,
             generation=self._generation,
         )
@@ -413,6 +418,13 @@ class Observer:
             if row in self._distrusted:
                 reasons[name] = self._distrusted[row]
         return reasons
+
+
+def _usage_per_request(usage: Floats, requested: Floats) -> Floats:
+    """Over the nodes that are measured; 1 where nothing is measured or requested."""
+    asked = np.where(np.isnan(usage), 0.0, requested).sum(axis=0)
+    ratios = np.divide(np.nan_to_num(usage).sum(axis=0), asked, out=np.ones(len(asked)), where=asked > 0)
+    return np.minimum(ratios, MOST_USAGE_PER_REQUEST)
 
 
 def _bound_at(pod: Pod, now: float) -> float:

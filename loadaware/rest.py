@@ -63,10 +63,11 @@ class Rest:
         mean = np.divide(self._sum[rows], count, out=np.full(count.shape, np.nan), where=count > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = mean / capacity
-        usual = np.array([_median(shares[:, column]) for column in range(shares.shape[1])])
+        usual = np.array([median_known(shares[:, column]) for column in range(shares.shape[1])])
         return np.nan_to_num(np.where(np.isnan(mean), usual * capacity, mean))
 
 
-def _median(values: Floats) -> float:
+def median_known(values: Floats) -> float:
+    """The median of what is known; 0 if nothing is."""
     known = values[np.isfinite(values)]
     return float(np.median(known)) if len(known) else 0.0

@@ -104,6 +104,8 @@ class Snapshot:
     applications: Applications = field(default_factory=Applications)
     expected: Expected | None = None
     """What the nodes are expected to use, learned from their pods; None while no pod was ever measured."""
+    usage_per_request: Floats | None = None
+    """What all measured nodes use of what their pods request (resource,); None: as much as they request."""
     measured_since: float = float("-inf")
     """When the first sample of all was taken; -inf: long ago."""
     generation: int = 0

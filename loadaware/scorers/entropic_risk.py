@@ -35,7 +35,10 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
     """
 
     when: ClassVar[str] = "Always a good first choice: it needs no thresholds, spreads bursts and avoids risky nodes."
-    beware: ClassVar[str] = "It learns: a workload never seen before is taken to behave like the rest of the cluster."
+    beware: ClassVar[str] = (
+        "It learns: of a workload never seen before only its names tell, and where names tell nothing it is taken to "
+        "behave like the rest of the cluster. It lets more replicas share a node than the default scores do."
+    )
 
     in_flight_rule: ClassVar[str] = "MissingHour"
     learns: ClassVar[bool] = True

@@ -149,3 +149,25 @@ def test_resources_that_nobody_keeps_leave_it_to_our_priority() -> None:
     ranking = ranking_of(core, 1, 2)
     pod = make_pod(cpu=1.0)
     assert likely(ranking, only, core.adviser.in_flight, pod, workload_of(pod)).tolist() == [1]
+
+
+def test_without_any_node_there_is_no_place() -> None:
+    core = core_of("a")
+    sibling = make_pod("web-7d4b9c6f5d-aaaaa", cpu=0.1, memory=1.0, node="a", owner=OWNER, phase="Running")
+    core.tell(PodSeen(sibling))
+    core.feed(measured({"a": (1.0, GIB)}, {sibling.key: (0.1, 1.0)}, 1000.0))
+    ranking = core.rank(make_pod("web-7d4b9c6f5d-bbbbb", cpu=0.1, memory=1.0, owner=OWNER), [])
+    assert len(ranking.priorities) == 0
+    assert len(core.adviser.in_flight) == 0
+
+
+def test_a_pod_that_is_asked_about_again_is_no_load_to_itself() -> None:
+    """Its first booking fills a node; the second answer must not be put off by it."""
+    core = core_of("a", "b")
+    core.tell(PodSeen(make_pod("small", cpu=0.1, memory=GIB / 8, node="b")))
+    pod = make_pod("new", cpu=6.0, memory=24 * GIB)
+    for _ in range(3):
+        core.rank(pod)
+        booking = core.adviser.in_flight.booking("uid-new")
+        assert booking is not None
+        assert booking.nodes == ("a",)

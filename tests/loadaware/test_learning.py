@@ -91,3 +91,10 @@ def test_the_usual_share_is_the_median_of_the_measured_and_a_fuller_node_stays_f
     found = no_emptier_than_usual(mean, capacity, np.array([True, True, True, False]))
     assert found[3].tolist() == [4.0, 9.0]
     assert found[:3].tolist() == mean[:3].tolist()
+
+
+def test_a_measured_node_without_a_known_capacity_does_not_make_missing_idle() -> None:
+    mean = np.array([[4.0], [4.0], [1.0], [0.0]])
+    capacity = np.array([[8.0], [8.0], [np.nan], [8.0]])
+    found = no_emptier_than_usual(mean, capacity, np.array([True, True, True, False]))
+    assert found[3].tolist() == [4.0]

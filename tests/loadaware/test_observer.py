@@ -21,7 +21,7 @@ from collectors.manifests import Namespace, Pod
 from collectors.reading import Base
 from loadaware.changes import Change, PodBound, PodLeft
 from loadaware.kin import kin_of
-from loadaware.observer import Observer, ObserverSettings
+from loadaware.observer import MOST_USAGE_PER_REQUEST, Observer, ObserverSettings
 from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
 from tests.loadaware.builders import GIB, make_node, make_pod, make_reading, make_shape
 
@@ -550,3 +550,22 @@ def test_as_many_samples_are_kept_as_the_window_has_intervals_within_a_bound(
     window: float, interval: float, samples: int
 ) -> None:
     assert ObserverSettings(window_seconds=window, interval_seconds=interval).samples == samples
+
+
+def test_the_cluster_uses_of_its_requests_what_its_measured_nodes_do() -> None:
+    observer = observer_of("a", "b", "silent")
+    for node, cores in (("a", 1.0), ("b", 3.0), ("silent", 4.0)):
+        tell(observer, PodSeen(make_pod(f"on-{node}", cpu=cores, node=node)))
+    observer.feed(make_reading({"a": (0.5, GIB), "b": (1.5, GIB)}, NOW), NOW)
+    ratios = observer.snapshot(NOW).usage_per_request
+    assert ratios is not None
+    assert ratios.tolist() == [0.5, 1.0]  # nobody requests memory
+
+
+def test_usage_far_above_what_is_requested_is_not_taken_for_a_rule() -> None:
+    observer = observer_of("a")
+    tell(observer, PodSeen(make_pod("tiny", cpu=0.001, node="a")))
+    observer.feed(make_reading({"a": (4.0, GIB)}, NOW), NOW)
+    ratios = observer.snapshot(NOW).usage_per_request
+    assert ratios is not None
+    assert ratios[0] == MOST_USAGE_PER_REQUEST
