@@ -1,7 +1,8 @@
 """The one who answers: a snapshot, what happened since, and the profiles. One thread, never waits.
 
 `receive` takes snapshots and changes from the observer; `filter` and `rank` answer requests. A ranked pod is booked
-at once (see in_flight), so the next request of a burst already sees it.
+(see in_flight), so the next request of a burst already sees it: not while its own answer is waited for, but before
+anything else is looked at or taken in. `settle` does it sooner, in the moment after the answer has gone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -58,35 +59,55 @@ class Adviser:
         self.breaker = Breaker(clock, stopwatch or clock)
         self.snapshot = Snapshot.empty()
         self._since_snapshot: list[Change] = []
+        self._to_book: tuple[Question, Ranking] | None = None
         self.configure(settings)
 
     def configure(self, settings: AdviserSettings) -> None:
         """Take new settings; bookings made under the old ones are let go, what happened since the snapshot is not."""
         self.settings = settings
+        self._to_book = None
         self.breaker.forget()
         profiles = [*settings.profiles.values(), *settings.shadows.values()]
         scorers = [w.scorer for profile in profiles for w in profile.scorers]
         filters = [named.filter for profile in profiles for named in profile.filters]
-        self.in_flight = InFlight([*scorers, *filters], settings.in_flight_rule, settings.booking_seconds)
-        self.in_flight.restart(self.snapshot)
+        self._ledger = InFlight([*scorers, *filters], settings.in_flight_rule, settings.booking_seconds)
+        self._ledger.restart(self.snapshot)
         for change in self._since_snapshot:
             self._count(change)
 
+    @property
+    def in_flight(self) -> InFlight:
+        """The ledger, with everything booked that is to be."""
+        self.settle()
+        return self._ledger
+
+    def settle(self) -> None:
+        """Book the pod that was ranked last, if that was not done yet."""
+        if self._to_book is not None:
+            (question, ranking), self._to_book = self._to_book, None
+            pod, ledger = question.pod, self._ledger
+            ledger.let_go(pod.identity)
+            places = self._likely(question, ranking)
+            names = [question.names[position] for position in places.tolist()]
+            rows = None if ranking.rows is None else ranking.rows[places]
+            self._book(pod, question.workload, names, question.now, rows)
+
     def receive(self, message: Snapshot | Change) -> None:
         """Take what the observer sends, in its order."""
+        self.settle()
         if isinstance(message, Snapshot):
             self.snapshot = message
             self._since_snapshot.clear()
-            self.in_flight.restart(message)
+            self._ledger.restart(message)
         else:
             self._since_snapshot.append(message)
             self._count(message)
 
     def _count(self, change: Change) -> None:
         if isinstance(change, PodBound):
-            self.in_flight.bound(change)
+            self._ledger.bound(change)
         else:
-            self.in_flight.left(change)
+            self._ledger.left(change)
 
     def profile_for(self, pod: Pod, named: str | None = None) -> Profile:
         """A profile named in the path wins, then the pod's schedulerName, then the default."""
@@ -107,16 +128,17 @@ class Adviser:
 
     def filter(self, pod: Pod, names: Sequence[str], profile: str | None = None, *, book: bool = True) -> Filtering:
         """Which nodes may take the pod. If only one may, kube-scheduler asks no further: it is booked there."""
-        now = self._clock()
-        self.in_flight.expire(now)
+        self.settle()
+        question = self._question(pod, names)
+        self._ledger.expire(question.now)
         chosen = self.profile_for(pod, profile)
         if self.opted_out(pod) or not chosen.filters:
             answer = Filtering(chosen.name, tuple(names), {}, {})
         else:
-            with self.in_flight.without(pod.identity):
-                answer = filter_nodes(chosen, self._question(pod, names, now), self.breaker)
+            with self._ledger.without(pod.identity):
+                answer = filter_nodes(chosen, question, self.breaker)
         if book and len(answer.passed) == 1:
-            self._book(pod, answer.passed)
+            self._book(pod, question.workload, answer.passed, question.now)
         return answer
 
     def rank(
@@ -128,29 +150,28 @@ class Adviser:
         book: bool = True,
         explain: bool = False,
     ) -> Ranking:
-        """Score every node asked for, and book the pod on the best."""
-        now = self._clock()
-        self.in_flight.expire(now)
+        """Score every node asked for, and remember to book the pod on the best."""
+        self.settle()
+        question = self._question(pod, names)
+        self._ledger.expire(question.now)
         chosen = self.profile_for(pod, profile)
         if self.opted_out(pod):
             return indifferent(chosen, names)
-        with self.in_flight.without(pod.identity):
-            ranking = rank(chosen, self._question(pod, names, now), self.breaker, explain=explain)
-            places = self._likely(pod, ranking) if book else None
-        if places is not None:
-            rows = None if ranking.rows is None else ranking.rows[places]
-            self._book(pod, [names[position] for position in places.tolist()], rows)
+        with self._ledger.without(pod.identity):
+            ranking = rank(chosen, question, self.breaker, explain=explain)
+        if book:
+            self._to_book = question, ranking
         return ranking
 
     def rank_aside(self, pod: Pod, names: Sequence[str], profile: Profile) -> Ranking:
         """What a profile would say, whether it is on the wire or not. Nothing is booked."""
         with self.in_flight.without(pod.identity):
-            return rank(profile, self._question(pod, names, self._clock()), self.breaker)
+            return rank(profile, self._question(pod, names), self.breaker)
 
     def expected_aside(self, pod: Pod, rows: Ints, resources: Sequence[str]) -> ExpectedLoad:
         """What the nodes of these rows, without the pod, and the pod are expected to use."""
         with self.in_flight.without(pod.identity):
-            return self._question(pod, (), self._clock()).nodes(rows, None).expected(pod, resources)
+            return self._question(pod, ()).nodes(rows, None).expected(pod, resources)
 
     def preempt(self, pod: Pod, freed: Freed, profile: str | None = None) -> Sequence[str]:
         """The candidate nodes that would not be too busy once their victims have left; all if none would."""
@@ -158,7 +179,7 @@ class Adviser:
         if self.opted_out(pod):
             return list(freed)
         with self.in_flight.without(pod.identity):
-            return worth_preempting(chosen, self._question(pod, list(freed), self._clock()), freed)
+            return worth_preempting(chosen, self._question(pod, list(freed)), freed)
 
     def reserve(self, identity: str, node: str) -> None:
         """A pod that was ranked is being bound to a node: count it there."""
@@ -170,22 +191,22 @@ class Adviser:
 
     def unreserve(self, identity: str) -> None:
         """The binding failed: count it nowhere."""
-        self.in_flight.book(identity, Shape(), [], self._clock())
+        self.in_flight.let_go(identity)
 
-    def _question(self, pod: Pod, names: Sequence[str], now: float) -> Question:
-        return Question(self.snapshot, self.in_flight, pod, names, self.settings.staleness, now)
+    def _question(self, pod: Pod, names: Sequence[str]) -> Question:
+        staleness = self.settings.staleness
+        return Question(self.snapshot, self._ledger, pod, names, staleness, self._clock(), workload_of(pod))
 
-    def _likely(self, pod: Pod, ranking: Ranking) -> Ints:
+    def _likely(self, question: Question, ranking: Ranking) -> Ints:
         """Where the pod will probably go."""
         if self.settings.beside_default:
-            best = likely(ranking, self.snapshot, self.in_flight, pod, workload_of(pod))
+            best = likely(ranking, question.snapshot, self._ledger, question.pod, question.workload)
         else:
             best = ranking.best_on_the_wire()
         if len(best) > MOST_TIED:
             best = ranking.best()
         return best if len(best) <= MOST_TIED else best[:0]
 
-    def _book(self, pod: Pod, names: Sequence[str], rows: Ints | None = None) -> None:
-        workload = workload_of(pod)
-        kin = UNKNOWN if self.in_flight.expectations.knows(workload) else kin_of(pod)
-        self.in_flight.book(pod.identity, pod.shape, names, self._clock(), workload, kin, rows)
+    def _book(self, pod: Pod, workload: str, names: Sequence[str], now: float, rows: Ints | None = None) -> None:
+        kin = UNKNOWN if self._ledger.expectations.knows(workload) else kin_of(pod)
+        self._ledger.book(pod.identity, pod.shape, names, now, workload, kin, rows)

@@ -16,6 +16,8 @@ has none, and every node gets 0. Before release 1.36 BalancedAllocation was the 
 The simulator places by them; the adviser foresees by them where kube-scheduler will put the pod that it just ranked.
 """
 
+from math import log
+
 import numpy as np
 import numpy.typing as npt
 
@@ -35,33 +37,39 @@ ZONE_SKEW = 5
 
 def least_allocated(requested: Ints, allocatable: Ints) -> Ints:
     """`requested` with the pod. Axes (node, resource); a resource that a node does not have is not counted."""
-    shares = np.maximum(allocatable - requested, 0) * 100 // np.maximum(allocatable, 1)
     if allocatable.all():
+        shares = np.maximum(allocatable - requested, 0) * 100 // allocatable
         return np.asarray((shares[:, 0] + shares[:, 1]) // 2)
+    shares = np.maximum(allocatable - requested, 0) * 100 // np.maximum(allocatable, 1)
     return np.asarray(shares.sum(axis=1) // np.maximum((allocatable > 0).sum(axis=1), 1))
 
 
 def balance(requested: Ints, allocatable: Ints) -> Ints:
-    """How alike CPU and memory are requested, 50..100. Axes (node, resource), two resources."""
-    shares = np.minimum(requested / np.maximum(allocatable, 1), 1.0)
-    apart = np.abs(shares[:, 0] - shares[:, 1]) / 2.0
-    if not allocatable.all():
+    """How alike CPU and memory are requested, 50..100. Axes (..., node, resource), two resources."""
+    there = allocatable.all()
+    shares = np.minimum(requested / (allocatable if there else np.maximum(allocatable, 1)), 1.0)
+    apart = np.abs(shares[..., 0] - shares[..., 1]) / 2.0
+    if not there:
         apart = np.where((allocatable > 0).all(axis=1), apart, 0.0)
     return ((1.0 - apart) * 100.0).astype(np.int64)
 
 
 def balanced_allocation(before: Ints, requested: Ints, allocatable: Ints) -> Ints:
     """What the pod does to the balance: 75 for nothing, towards 100 if it mends it, towards 50 if it spoils it."""
-    change = balance(requested, allocatable) - balance(before, allocatable)
-    return 50 + (50 + change) // 2
+    afterwards, beforehand = balance(np.stack([requested, before]), allocatable)
+    return 50 + (50 + afterwards - beforehand) // 2
 
 
 def pod_topology_spread(replicas: Ints | Floats, zones: Ints, nodes: Ints) -> Ints:
     """`replicas` and `zones` of all nodes, `nodes` the numbers of those that are scored."""
-    in_zone = np.bincount(zones, replicas)
-    zone_count = np.count_nonzero(np.bincount(zones[nodes]))
-    raw = replicas[nodes] * np.log(len(nodes) + 2.0) + (HOSTNAME_SKEW - 1)
-    raw = raw + in_zone[zones[nodes]] * np.log(zone_count + 2.0) + (ZONE_SKEW - 1)
-    rounded = np.floor(raw + 0.5).astype(np.int64)
-    highest, lowest = rounded.max(), rounded.min()
-    return np.asarray(100 * (highest + lowest - rounded) // highest)
+    return topology_scores(replicas[nodes], np.bincount(zones, replicas), zones[nodes])
+
+
+def topology_scores(here: Ints | Floats, in_zone: Ints | Floats, zones: Ints) -> Ints:
+    """The same from replicas on each node that is scored, replicas in every zone, and the zone of each node."""
+    zone_count = np.count_nonzero(np.bincount(zones))
+    by_node = here * log(len(zones) + 2.0) + (HOSTNAME_SKEW - 1)
+    by_zone = in_zone * log(zone_count + 2.0) + (ZONE_SKEW - 1)
+    rounded = (by_node + by_zone[zones] + 0.5).astype(np.int64)
+    highest, lowest = int(rounded.max()), int(rounded.min())
+    return np.asarray((100 * (highest + lowest) - 100 * rounded) // highest)

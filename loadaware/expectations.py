@@ -12,6 +12,7 @@ from collectors.manifests import Shape
 from collectors.reading import Floats
 from loadaware.expected import RHO
 from loadaware.kin import UNKNOWN, Kin
+from loadaware.siblings import Siblings
 from loadaware.snapshot import Snapshot
 from loadaware.window import Ints
 
@@ -26,6 +27,11 @@ class Usage(NamedTuple):
     deviation: Floats
     pods: float = 1.0
 
+    @property
+    def counted(self) -> Floats:
+        """As siblings count it: deviations and, last, the number of pods."""
+        return np.append(self.deviation, self.pods)
+
     def times(self, share: float) -> "Usage":
         """A share of it."""
         return self if share == 1.0 else Usage(self.mean * share, self.deviation * share, share)
@@ -38,7 +44,7 @@ class Expectations:
         self._snapshot = Snapshot.empty()
         self.mean: Floats = np.zeros((0, 0))
         self.variance: Floats = np.zeros((0, 0))
-        self._shared: dict[str, Floats] = {}
+        self._siblings: dict[str, Siblings] = {}
         self._of_pod: dict[tuple[Shape, str], Usage] = {}
 
     @property
@@ -49,7 +55,7 @@ class Expectations:
     def restart(self, snapshot: Snapshot) -> None:
         """Begin anew from a snapshot."""
         self._snapshot = snapshot
-        self._shared.clear()
+        self._siblings.clear()
         self._of_pod.clear()
         if snapshot.expected is not None:
             self.mean = snapshot.expected.mean.copy()
@@ -77,41 +83,28 @@ class Expectations:
         request = np.array([shape.request(resource) for resource in self._snapshot.resources])
         return Usage(*expected.of_pod(request, workload, kin))
 
-    def shared(self, workload: str) -> Floats:
-        """Sum of the deviations of a workload's pods on each node (node, resource), as of now."""
-        return self._siblings(workload)[:, :-1]
-
-    def replicas(self, workload: str) -> Floats:
-        """Pods of a workload on each node, as of now."""
-        return self._siblings(workload)[:, -1]
-
-    def _siblings(self, workload: str) -> Floats:
-        """Deviations and, last, the number of a workload's pods on each node."""
-        shared = self._shared.get(workload)
-        if shared is None:
+    def siblings(self, workload: str) -> Siblings:
+        """Where a workload's pods are, as of now."""
+        siblings = self._siblings.get(workload)
+        if siblings is None:
             expected = self._snapshot.expected
-            nobody = (len(self.mean), self.mean.shape[1] + 1)
-            shared = np.zeros(nobody) if expected is None else expected.shared(workload)
-            if len(self._shared) >= MOST_TOUCHED:
-                del self._shared[next(iter(self._shared))]
-            self._shared[workload] = shared
-        return shared
+            if len(self._siblings) >= MOST_TOUCHED:
+                del self._siblings[next(iter(self._siblings))]
+            siblings = Siblings.nobody(self.mean.shape[1]) if expected is None else expected.siblings(workload)
+            self._siblings[workload] = siblings
+        return siblings
 
     def add(self, rows: int | Ints, workload: str, usage: Usage) -> None:
         """A pod more on a node, or on each of several."""
         if self.known:
-            siblings = self._siblings(workload)
-            before = siblings[rows]
+            before = self.siblings(workload).count(rows, usage.counted, 1.0)
             self.mean[rows] += usage.mean
-            self.variance[rows] += usage.deviation * (usage.deviation + 2.0 * RHO * before[..., :-1])
-            siblings[rows] = before + np.append(usage.deviation, usage.pods)
+            self.variance[rows] += usage.deviation * (usage.deviation + 2.0 * RHO * before)
 
     def remove(self, rows: int | Ints, workload: str, usage: Usage) -> None:
         """A pod less on a node, or on each of several: the exact opposite of adding it."""
         if self.known:
-            siblings = self._siblings(workload)
-            before = siblings[rows] - np.append(usage.deviation, usage.pods)
-            siblings[rows] = before
+            after = self.siblings(workload).count(rows, usage.counted, -1.0) - usage.deviation
             self.mean[rows] -= usage.mean
-            variance = self.variance[rows] - usage.deviation * (usage.deviation + 2.0 * RHO * before[..., :-1])
+            variance = self.variance[rows] - usage.deviation * (usage.deviation + 2.0 * RHO * after)
             self.variance[rows] = np.maximum(variance, 0.0)

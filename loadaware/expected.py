@@ -18,6 +18,7 @@ from collectors.reading import Floats
 from loadaware.demand import Ratios, grouped
 from loadaware.kin import UNKNOWN, Kin
 from loadaware.prior import Told
+from loadaware.siblings import Siblings
 from loadaware.window import Ints
 
 RHO = 1.0
@@ -47,14 +48,13 @@ class Expected:
         """Number of each workload."""
         return {name: number for number, name in enumerate(self.workloads)}
 
-    def shared(self, workload: str) -> Floats:
-        """S of a workload on every node, and the number of its pods last (node, resource + 1)."""
-        everywhere = np.zeros((len(self.mean), self.mean.shape[1] + 1))
+    def siblings(self, workload: str) -> Siblings:
+        """Where the pods of a workload are: a copy, to be kept up to date by who asks."""
         number = self.index.get(workload)
-        if number is not None:
-            pairs = slice(self.starts[number], self.starts[number + 1])
-            everywhere[self.pair_rows[pairs]] = self.pair_deviations[pairs]
-        return everywhere
+        if number is None:
+            return Siblings.nobody(self.mean.shape[1])
+        pairs = slice(self.starts[number], self.starts[number + 1])
+        return Siblings(self.pair_rows[pairs].copy(), self.pair_deviations[pairs].copy())
 
     def of_pod(self, request: Floats, workload: str, kin: Kin = UNKNOWN) -> tuple[Floats, Floats]:
         """Expected usage and deviation (resource,) of a pod that is not measured yet."""

@@ -21,10 +21,11 @@ from loadaware.default_plugins import (
     SPREAD_KINDS,
     balanced_allocation,
     least_allocated,
-    pod_topology_spread,
+    topology_scores,
 )
 from loadaware.in_flight import InFlight
 from loadaware.ranking import Ranking
+from loadaware.siblings import Siblings
 from loadaware.snapshot import Snapshot
 from loadaware.window import Ints
 
@@ -37,24 +38,41 @@ MOST_COMPARED = 128
 
 def likely(ranking: Ranking, snapshot: Snapshot, ledger: InFlight, pod: Pod, workload: str) -> Ints:
     """Positions of the nodes of which one will probably be taken; by our priority alone if too little is known."""
-    columns = [snapshot.resource_index[name] for name in (CPU, MEMORY) if name in snapshot.resource_index]
-    if ranking.rows is None or not len(ranking.rows) or len(columns) < len(UNITS):
+    cpu, memory = snapshot.resource_index.get(CPU), snapshot.resource_index.get(MEMORY)
+    if ranking.rows is None or not len(ranking.rows) or cpu is None or memory is None:
         return ranking.best_on_the_wire()
-    asked = np.arange(len(ranking.rows))
-    if len(asked) > MOST_COMPARED:
-        asked = np.argpartition(-ranking.priorities, MOST_COMPARED)[:MOST_COMPARED]
-    rows = ranking.rows[asked]
+    asked = _best(ranking.priorities)
+    rows, priorities = ranking.rows[asked], ranking.priorities[asked]
+    columns = slice(cpu, memory + 1, memory - cpu) if cpu < memory else [cpu, memory]
     allocatable = snapshot.once("allocatable in scheduler units", lambda: _whole(snapshot.allocatable[:, columns]))
-    before = np.rint(ledger.requested.take(rows, axis=0)[:, columns] * UNITS).astype(np.int64)
-    after = before + np.array([round(pod.shape.request(r) * u) for r, u in zip((CPU, MEMORY), UNITS, strict=True)])
-    total = POINTS_PER_PRIORITY * ranking.priorities[asked]
-    total = total + LEAST_ALLOCATED * least_allocated(after, allocatable[rows])
-    total = total + BALANCED_ALLOCATION * balanced_allocation(before, after, allocatable[rows])
+    allocatable = allocatable.take(rows, axis=0)
+    before = np.rint(ledger.requested[rows][:, columns] * UNITS).astype(np.int64)
+    requests = dict(pod.shape.requests)
+    after = before + np.array([round(requests.get(CPU, 0.0) * 1000.0), round(requests.get(MEMORY, 0.0))])
+    total = POINTS_PER_PRIORITY * priorities + LEAST_ALLOCATED * least_allocated(after, allocatable)
+    total += BALANCED_ALLOCATION * balanced_allocation(before, after, allocatable)
     if pod.owner is not None and pod.owner.kind in SPREAD_KINDS and ledger.expectations.known:
-        zones = snapshot.once("zone numbers", lambda: _zones(snapshot))
-        spread = pod_topology_spread(ledger.expectations.replicas(workload), zones, rows)
-        total = total + POD_TOPOLOGY_SPREAD * spread
-    return np.asarray(asked[total == total.max(initial=0)])
+        siblings = ledger.expectations.siblings(workload)
+        if len(siblings):
+            total += POD_TOPOLOGY_SPREAD * _spread(snapshot, siblings, rows)
+    places = (total == total.max()).nonzero()[0]
+    return places if isinstance(asked, slice) else asked[places]
+
+
+def _best(priorities: Ints) -> Ints | slice:
+    """Positions of the nodes that are looked at."""
+    if len(priorities) <= MOST_COMPARED:
+        return slice(None)
+    return np.argpartition(-priorities, MOST_COMPARED)[:MOST_COMPARED]
+
+
+def _spread(snapshot: Snapshot, siblings: Siblings, rows: Ints) -> Ints:
+    """PodTopologySpread. Without siblings anywhere it is the same for all nodes."""
+    zones = snapshot.once("zone numbers", lambda: _zones(snapshot))
+    in_zone = np.bincount(zones[siblings.rows], siblings.numbers, int(zones.max()) + 1)
+    everywhere = np.zeros(len(zones))
+    everywhere[siblings.rows] = siblings.numbers
+    return topology_scores(everywhere[rows], in_zone, zones[rows])
 
 
 def _whole(allocatable: Floats) -> Ints:

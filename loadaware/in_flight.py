@@ -105,11 +105,12 @@ class InFlight:
             booking.rows = self._rows(booking.nodes)
             self._count_booking(booking, 1.0)
 
-    def usage_for(self, scorer: object) -> Floats | None:
-        """In-flight usage (node, resource) at this scorer's prices; None if it declares no need."""
+    def usage_for(self, scorer: object, rows: Ints | None = None) -> Floats | None:
+        """In-flight usage (node, resource) on these rows (None: all) at a scorer's prices; None if it wants none."""
         for number, price in enumerate(self._prices):
             if price.scorer is scorer:
-                return np.maximum(self._table[:, self._priced(number)], 0.0)
+                table = self._table if rows is None else self._table.take(rows, axis=0)
+                return np.maximum(table[:, self._priced(number)], 0.0)
         return None
 
     def _priced(self, number: int) -> slice:
@@ -133,7 +134,7 @@ class InFlight:
             identity, booking = next(iter(self._bookings.items()))
             if booking.expires > now and len(self._bookings) <= MOST_BOOKINGS:
                 return
-            self._drop_booking(identity)
+            self.let_go(identity)
 
     @contextmanager
     def without(self, identity: str) -> Iterator[None]:
@@ -162,7 +163,7 @@ class InFlight:
 
         `rows` are those of the nodes, if they were looked up already.
         """
-        self._drop_booking(identity)
+        self.let_go(identity)
         if identity in self._bound_since or not nodes:
             return
         found = self._rows(nodes) if rows is None else _one_or_many(rows)
@@ -182,7 +183,7 @@ class InFlight:
             self._bound_since.add(change.identity)
             self._bindings_since.append((row, change.bound_at))
             return
-        self._drop_booking(change.identity)
+        self.let_go(change.identity)
         if change.identity not in self._bound_since:
             self._bound_since.add(change.identity)
             if row is not None:
@@ -203,7 +204,7 @@ class InFlight:
 
     def left(self, change: PodLeft) -> None:
         """The watch tells that a pod is gone."""
-        self._drop_booking(change.identity)
+        self.let_go(change.identity)
         if (row := self._row(change.node)) is not None:
             self.expectations.remove(row, change.workload, self._expected_of(change))
         self._bound_since.discard(change.identity)
@@ -219,7 +220,8 @@ class InFlight:
     def _row(self, node: str | None) -> int | None:
         return None if node is None else self._snapshot.index.get(node)
 
-    def _drop_booking(self, identity: str) -> None:
+    def let_go(self, identity: str) -> None:
+        """Count what was booked for a pod no longer."""
         booking = self._bookings.pop(identity, None)
         if booking is not None:
             self._count_booking(booking, -1.0)

@@ -9,6 +9,7 @@ import numpy as np
 from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
 from loadaware.kin import UNKNOWN, Kin, kin_of
+from loadaware.siblings import Siblings
 from loadaware.snapshot import HOUR, Snapshot, Statistic
 from loadaware.window import Bools, Ints, Statistics
 from loadaware.workload import workload_of
@@ -20,6 +21,7 @@ class ExpectedLoad(NamedTuple):
     mean: Floats
     variance: Floats
     shared: Floats
+    """Without siblings anywhere, nothing: (1, resource)."""
     pod_mean: Floats
     pod_deviation: Floats
 
@@ -31,7 +33,7 @@ class Seen:
     expected: tuple[Sequence[str], ExpectedLoad] | None = None
     """Resources, and expected load of the known nodes."""
     in_flight: tuple[object, Floats] | None = None
-    """A plugin, and in-flight usage (node, resource) of all rows at its prices."""
+    """A plugin, and in-flight usage (node, resource) of the known nodes at its prices."""
 
 
 class LiveExpectations(Protocol):
@@ -49,8 +51,8 @@ class LiveExpectations(Protocol):
         """Whether the workload was measured."""
         ...
 
-    def shared(self, workload: str) -> Floats:
-        """Deviations of a workload's pods on every node."""
+    def siblings(self, workload: str) -> Siblings:
+        """Where a workload's pods are."""
         ...
 
     def of_pod(self, shape: Shape, workload: str, kin: Kin) -> tuple[Floats, Floats, float]:
@@ -62,8 +64,8 @@ class LiveExpectations(Protocol):
 class Nodes:
     """The nodes asked about, as columns. Each method gives one number per node, NaN where it is not known.
 
-    `rows` are rows of the snapshot. `requested_now`, `limits_now`, `pods_now` and `in_flight_usage` are the live
-    arrays over all rows of the snapshot: what was bound, booked or removed since is counted in them.
+    `rows` are rows of the snapshot. `requested_now`, `limits_now` and `pods_now` are the live arrays over all rows of
+    the snapshot: what was bound, booked or removed since is counted in them.
     """
 
     snapshot: Snapshot
@@ -72,6 +74,9 @@ class Nodes:
     limits_now: Floats
     pods_now: Floats
     in_flight_usage: Floats | None = None
+    """Of these nodes (node, resource), at the plugin's prices."""
+    workload: str = ""
+    """The pod's, if it was worked out already."""
     bindings: Callable[[float], Floats] | None = None
     """Pods bound to (or booked on) every row within that many seconds."""
     expectations: LiveExpectations | None = None
@@ -99,7 +104,7 @@ class Nodes:
             requested_now=self.requested_now[self.rows],
             limits_now=self.limits_now[self.rows],
             pods_now=self.pods_now[self.rows],
-            in_flight_usage=None if self.in_flight_usage is None else self.in_flight_usage[self.rows],
+            in_flight_usage=self.in_flight_usage,
             standing_in=self.standing_in,
         )
 
@@ -142,7 +147,8 @@ class Nodes:
         """Expected usage of pods placed but not measured, by the scorer's own demand rule."""
         if self.in_flight_usage is None:
             return np.zeros(len(self.rows))
-        column = self._column(self.in_flight_usage, resource)
+        number = self.snapshot.resource_index.get(resource)
+        column = self._nothing() if number is None else self.in_flight_usage[:, number]
         return column if self.standing_in is None else np.where(self.standing_in, 0.0, column)
 
     def expected(self, pod: Pod, resources: Sequence[str]) -> ExpectedLoad:
@@ -159,16 +165,14 @@ class Nodes:
         expectations = self.expectations
         if expectations is None or not expectations.known:
             return self._expected_by_node(pod, resources)
-        workload = workload_of(pod)
+        rows, workload = self.rows, self.workload or workload_of(pod)
         kin = UNKNOWN if expectations.knows(workload) else kin_of(pod)
         pod_mean, pod_deviation = expectations.of_pod(pod.shape, workload, kin)[:2]
-        everything = ExpectedLoad(
-            mean=expectations.mean.take(self.rows, axis=0),
-            variance=expectations.variance.take(self.rows, axis=0),
-            shared=expectations.shared(workload).take(self.rows, axis=0),
-            pod_mean=pod_mean,
-            pod_deviation=pod_deviation,
-        )
+        mean, variance = expectations.mean.take(rows, axis=0), expectations.variance.take(rows, axis=0)
+        siblings, shared = expectations.siblings(workload), np.zeros((1, mean.shape[1]))
+        if len(siblings):
+            shared = siblings.spread(len(expectations.mean)).take(rows, axis=0)
+        everything = ExpectedLoad(mean, variance, shared, pod_mean, pod_deviation)
         if tuple(resources) == self.snapshot.resources:
             return everything
         return ExpectedLoad._make(self._columns(values, resources) for values in everything)
@@ -198,8 +202,11 @@ class Nodes:
         return mean, np.nan_to_num(np.where(np.isnan(deviation), own, deviation))
 
     def once(self, key: Hashable, make: Callable[["Nodes"], Floats]) -> Floats:
-        """What depends on the snapshot alone, made once for all nodes: an array (node, ...), here of these."""
-        return self.snapshot.once(key, lambda: make(Nodes.of(self.snapshot))).take(self.rows, axis=0)
+        """What depends on the snapshot alone, made once for all nodes: an array (..., node), here of these.
+
+        Nodes come last: arithmetic with numbers of the pod then runs along them, which is what numpy does fastest.
+        """
+        return self.snapshot.once(key, lambda: make(Nodes.of(self.snapshot))).take(self.rows, axis=-1)
 
     def requested(self, resource: str) -> Floats:
         """Sum of the requests of the pods on the node now."""

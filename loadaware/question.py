@@ -27,6 +27,8 @@ class Question:
     names: Sequence[str]
     staleness: Staleness
     now: float
+    workload: str = ""
+    """The pod's, if it was worked out already."""
     seen: Seen = field(default_factory=Seen)
 
     @cached_property
@@ -85,7 +87,7 @@ class Question:
         Where `standing_in` says so, requests of the bound pods stand in for usage.
         """
         ledger = self.in_flight
-        usage = ledger.usage_for(plugin)
+        usage = ledger.usage_for(plugin, rows)
         if usage is not None:
             self.seen.in_flight = plugin, usage
         return Nodes(
@@ -95,6 +97,7 @@ class Question:
             limits_now=ledger.limits,
             pods_now=ledger.pods,
             in_flight_usage=usage,
+            workload=self.workload,
             expectations=ledger.expectations,
             bindings=lambda seconds: ledger.bindings(self.now - seconds),
             standing_in=standing_in,

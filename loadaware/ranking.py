@@ -29,6 +29,7 @@ from loadaware.scorers.scorer import Scorer
 from loadaware.window import Bools, Ints
 
 NEUTRAL = 50.0
+LEAST, MOST = np.minimum.reduce, np.maximum.reduce
 ROUNDING = 1e-6
 """How far outside [0, 100] a score may be by rounding."""
 
@@ -145,6 +146,8 @@ def _normalized(scorer: Scorer, scores: Floats, trusted: Bools | None) -> Floats
 
 def _filled(own: Floats) -> Floats:
     """Where nothing is in doubt: what the scorer says, the median where it says nothing."""
+    if _sound(own):
+        return own
     missing = np.isnan(own)
     if missing.any():
         known = own[~missing]
@@ -152,9 +155,16 @@ def _filled(own: Floats) -> Floats:
     return np.minimum(np.maximum(own, 0.0), 100.0)
 
 
+def _sound(scores: Floats) -> bool:
+    """Whether each is a number in [0, 100]: nearly always, and soon told, for NaN compares as false."""
+    return bool(LEAST(scores, initial=0.0) >= 0.0 and MOST(scores, initial=0.0) <= 100.0)
+
+
 def _nonsense(scores: object, count: int) -> str:
     if not isinstance(scores, np.ndarray) or scores.shape != (count,) or scores.dtype.kind != "f":
         return f"score() must give {count} floats"
+    if _sound(scores):
+        return ""
     if np.fmin.reduce(scores, initial=0.0) < -ROUNDING or np.fmax.reduce(scores, initial=0.0) > 100.0 + ROUNDING:
         return "scores must be in [0, 100] or NaN"
     return ""

@@ -222,7 +222,7 @@ def _since(snapshot: Snapshot, rows: Ints, mean: Floats, seen: Seen) -> Floats:
     column = snapshot.resource_index[CPU]
     if snapshot.expected is not None:
         return np.maximum(mean - snapshot.expected.mean[rows, column], 0.0)
-    return np.zeros(len(rows)) if seen.in_flight is None else seen.in_flight[1][rows, column]
+    return np.zeros(len(rows)) if seen.in_flight is None else seen.in_flight[1][:, column]
 
 
 def _counted(

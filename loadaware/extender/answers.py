@@ -61,8 +61,17 @@ class Answers:
         self._durations[verb].observe(time.perf_counter() - started)
         return Answer(200, content)
 
+    def settle(self) -> None:
+        """Book the pod that was ranked last: after its answer has gone, or before the next question is looked at."""
+        try:
+            self.service.adviser.settle()
+        except Exception:
+            logger.exception("the pod that was ranked last cannot be booked")
+            self.service.telemetry.errors.labels("prioritize", "internal").inc()
+
     def content(self, verb: str, arguments: protocol.Arguments, profile: str | None) -> bytes:
         """The body of an answer, or of the neutral one if working it out fails. Raises UnknownProfileError."""
+        self.settle()
         try:
             if verb == "filter":
                 return protocol.encode_filtering(self._filter(arguments, profile), arguments.whole_nodes)
@@ -76,6 +85,7 @@ class Answers:
 
     def filtering(self, arguments: protocol.Arguments, profile: str | None) -> Filtering:
         """Which nodes pass; all if working it out fails. Raises UnknownProfileError."""
+        self.settle()
         try:
             return self._filter(arguments, profile)
         except LoadAwareError:

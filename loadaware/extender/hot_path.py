@@ -130,6 +130,8 @@ class HotPath(BoundedConnections):
         if self._is_last:
             self.transport.close()
         self.on_response_complete()
+        if verb == "prioritize":
+            self.loop.call_soon(self.answers.settle)
 
 
 def hot_path(answers: Answers) -> type[HotPath]:

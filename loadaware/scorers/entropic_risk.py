@@ -12,8 +12,11 @@ from loadaware.nodes import Nodes
 from loadaware.scorers.scorer import Scorer
 
 Positive = Annotated[float, Meta(gt=0)]
+Steep = Annotated[float, Meta(gt=0, le=50)]
 LEAST_RISE = 1e-12
 """A pod of which nothing is expected still weighs a little, or the logarithm would be of nothing."""
+MOST = 300.0
+"""Exponents are cut here: no node that is sane comes near, and a product of two still is a number."""
 
 
 class EntropicRisk(Scorer, frozen=True, kw_only=True):
@@ -23,8 +26,8 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
         m, sd    = expected usage of the pod and its deviation, learned from its siblings
         var'     = var + sd^2 + 2 * sd * S          S: deviations of the pod's siblings on the node; they peak together
         g  = k * mu / C + k^2 * var / (2 C^2)       g' the same with the pod
-        ln c = ln C - k + g' + ln(1 - exp(g - g'))  the rise, for normal load, as a share of a full node's pain
-        score = 100 * clip(1 - (ln c - least over the nodes asked) / L, 0, 1)                       k = 10, L = 1
+        c  = C * exp(g - k) * (exp(g' - g) - 1)     the rise, for normal load, as a share of a full node's pain
+        score = 100 * clip(1 - ln(c / least c of the nodes asked) / L, 0, 1)                        k = 10, L = 1
 
     The weight C makes equal utilization the best on unequal nodes; exp is one knob from balancing (k small) to
     avoiding the worst node (k large). CPU and memory: the rises add up, each relative to a node that is full of it and
@@ -43,21 +46,20 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
     in_flight_rule: ClassVar[str] = "MissingHour"
     learns: ClassVar[bool] = True
 
-    k: Mapping[str, Positive] = field(default_factory=lambda: {CPU: 10.0, MEMORY: 20.0})
+    k: Mapping[str, Steep] = field(default_factory=lambda: {CPU: 10.0, MEMORY: 20.0})
     """How strongly high utilization hurts, per resource; a resource left out does not count."""
     range: Positive = 1.0
     """L: how many times (as a logarithm) the least rise a node's may be before its score is 0."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
-        """Minus ln c, over all resources."""
-        resources = tuple(self.k)
-        slope, curve, weight = nodes.once((EntropicRisk, *self.k.items()), self._steepness).transpose(1, 0, 2)
-        expected = nodes.expected(pod, resources)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            added = expected.pod_deviation * (expected.pod_deviation + 2.0 * expected.shared)
-            rise = np.maximum(slope * expected.pod_mean + curve * added, LEAST_RISE)
-            before = slope * expected.mean + curve * expected.variance
-            return -_log_sum(weight + before + rise + np.log(-np.expm1(-rise)))
+        """Minus ln of the sum of c over all resources."""
+        slope, curve, weight = nodes.once((EntropicRisk, *self.k.items()), self._steepness)
+        mean, variance, shared, pod_mean, pod_deviation = (values.T for values in nodes.expected(pod, tuple(self.k)))
+        added = (pod_deviation * (pod_deviation + 2.0 * shared.T)).T
+        rise = slope * pod_mean[:, None] + curve * added
+        before = slope * mean + curve * variance + weight
+        rise = np.expm1(rise.clip(LEAST_RISE, MOST))
+        return -np.log(_sum(np.exp(np.minimum(before, MOST)) * rise))
 
     def normalize(self, scores: Floats) -> Floats:
         """By the ratio to the least rise: scale free, never saturated."""
@@ -69,29 +71,28 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
         return dict(shape.requests)
 
     def _steepness(self, nodes: Nodes) -> Floats:
-        """k / C, k^2 / (2 C^2) and ln(C / mean C) - k: what depends on the nodes alone. Axes (node, these, resource).
+        """k / C, k^2 / (2 C^2) and ln(C / mean C) - k: what depends on the nodes alone. Axes (these, resource, node).
 
         The mean takes the unit away and - k makes full nodes equal, so that the rises of two resources can be added.
         """
-        k = np.array(list(self.k.values()))
-        capacity = np.stack([nodes.allocatable(resource) for resource in self.k], axis=-1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            weight = np.log(capacity / mean_known(capacity)) - k
-            return np.stack([k / capacity, k * k / (2.0 * capacity * capacity), weight], axis=1)
+        k = np.array(list(self.k.values()))[:, None]
+        capacity = np.stack([nodes.allocatable(resource) for resource in self.k])
+        capacity = np.where(capacity > 0, capacity, np.nan)
+        weight = np.log(capacity / mean_known(capacity)[:, None]) - k
+        return np.stack([k / capacity, k * k / (2.0 * capacity * capacity), weight])
 
 
 def mean_known(values: Floats) -> Floats:
-    """The mean of each column over what is known of it; NaN if nothing is."""
+    """The mean of each row over what is known of it; NaN if nothing is."""
     known = ~np.isnan(values)
-    total = np.where(known, values, 0.0).sum(axis=0)
-    return np.divide(total, known.sum(axis=0), out=np.full(len(total), np.nan), where=known.any(axis=0))
+    total = np.where(known, values, 0.0).sum(axis=1)
+    return np.divide(total, known.sum(axis=1), out=np.full(len(total), np.nan), where=known.any(axis=1))
 
 
-def _log_sum(costs: Floats) -> Floats:
-    """ln of the sum over resources (last axis) of exp(cost); a resource that is NaN has no part in it."""
-    total = costs[:, 0]
-    for column in range(1, costs.shape[1]):
-        other = costs[:, column]
-        both = np.logaddexp(total, other)
-        total = np.where(np.isnan(both), np.fmax(total, other), both) if np.isnan(both).any() else both
+def _sum(pains: Floats) -> Floats:
+    """Over the resources (first axis); one that is NaN has no part in it."""
+    total = np.add.reduce(pains, axis=0)
+    if np.isnan(total).any():
+        known = ~np.isnan(pains)
+        return np.where(known.any(axis=0), np.where(known, pains, 0.0).sum(axis=0), np.nan)
     return total

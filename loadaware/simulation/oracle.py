@@ -17,6 +17,7 @@ from loadaware.kin import Kin
 from loadaware.nodes import Nodes
 from loadaware.ranking import to_priorities
 from loadaware.scorers.entropic_risk import EntropicRisk
+from loadaware.siblings import Siblings
 from loadaware.simulation.cluster import SimulatedCluster
 from loadaware.simulation.futures import Futures
 from loadaware.simulation.noise import Ints
@@ -73,26 +74,26 @@ class _Truth:
         self.asked = 0
         self._workload = scenario.arrivals.workload
         self._means, self._deviations = _moments(futures)
-        self._shared: dict[int, Floats] = {}
+        self._siblings: dict[int, Siblings] = {}
 
     def knows(self, workload: str) -> bool:
         return True
 
-    def shared(self, workload: str) -> Floats:
-        return self._shared_by(int(self._workload[self.asked]))
+    def siblings(self, workload: str) -> Siblings:
+        return self._of(int(self._workload[self.asked]))
 
     def of_pod(self, shape: Shape, workload: str, kin: Kin) -> Usage:
         return Usage(self._means[self.asked, None], self._deviations[self.asked, None])
 
     def count(self, pod: int, node: int, sign: float) -> None:
-        shared, deviation = self._shared_by(int(self._workload[pod])), self._deviations[pod]
+        deviation = self._deviations[pod]
+        before = self._of(int(self._workload[pod])).count(node, np.array([deviation, 1.0]), sign)
+        before = before if sign > 0 else before - deviation
         self.mean[node] += sign * self._means[pod]
-        before = shared[node] if sign > 0 else shared[node] - deviation
         self.variance[node] += sign * deviation * (deviation + 2.0 * RHO * before)
-        shared[node] += sign * deviation
 
-    def _shared_by(self, workload: int) -> Floats:
-        return self._shared.setdefault(workload, np.zeros(self.mean.shape))
+    def _of(self, workload: int) -> Siblings:
+        return self._siblings.setdefault(workload, Siblings.nobody(1))
 
 
 def _moments(futures: Futures) -> tuple[Floats, Floats]:

@@ -59,7 +59,7 @@ class Cluster:
     def nodes(self, rows: Sequence[int] | None = None) -> Nodes:
         """The columns of some rows, all of them by default."""
         asked = np.array(range(len(self)) if rows is None else rows, dtype=np.intp)
-        live = (self.requested.copy(), self.limits.copy(), self.pods.copy(), self.in_flight.copy())
+        live = (self.requested.copy(), self.limits.copy(), self.pods.copy(), self.in_flight[asked])
         return Nodes(self.snapshot(), asked, *live)
 
     def taken(self, order: Sequence[int]) -> "Cluster":

@@ -118,7 +118,7 @@ def test_nothing_that_a_filter_is_given_changes(rule: Filter, cluster: Cluster, 
     nodes = cluster.nodes()
     before = {column.name: getattr(cluster, column.name).copy() for column in dataclasses.fields(cluster)}
     rejected = rule.rejects(nodes, declared.pod())
-    rule.reasons(dataclasses.replace(nodes, rows=nodes.rows[rejected]), declared.pod())
+    rule.reasons(cluster.nodes(nodes.rows[rejected].tolist()), declared.pod())
     for name, now in (
         ("mean", nodes.snapshot.statistics.mean),
         ("requested", nodes.requested_now),

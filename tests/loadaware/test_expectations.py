@@ -86,7 +86,7 @@ def test_siblings_on_one_node_peak_together_so_their_deviations_add_up() -> None
     live = core.adviser.in_flight.expectations
     deviation = float(live.of_pod(make_pod(cpu=1.0, memory=GIB).shape, "default/Pod/web").deviation[0])
     before = float(live.variance[0, 0])
-    shared = float(live.shared("default/Pod/web")[0, 0])
+    shared = float(live.siblings("default/Pod/web").spread(len(NAMES))[0, 0])
     assert shared > 0
     core.tell(PodSeen(running("web-9", "a", clock())))
     assert float(live.variance[0, 0]) == pytest.approx(before + deviation**2 + 2 * deviation * shared)
@@ -142,5 +142,5 @@ def test_what_is_kept_between_two_snapshots_is_bounded() -> None:
     core = warm_core(Clock())
     live = core.adviser.in_flight.expectations
     for number in range(MOST_TOUCHED + 50):
-        live.shared(f"default/Deployment/app-{number}")
-    assert len(live._shared) == MOST_TOUCHED
+        live.siblings(f"default/Deployment/app-{number}")
+    assert len(live._siblings) == MOST_TOUCHED

@@ -277,14 +277,21 @@ class BrokenFilter(Filter, frozen=True, kw_only=True):
 class BrokenLedger(InFlight):
     """Fails where nobody expects it: outside every plugin."""
 
+    def expire(self, now: float) -> None:
+        raise ZeroDivisionError("secret detail")
+
+
+class FullLedger(InFlight):
+    """Takes no booking."""
+
     def book(self, *arguments: object, **more: object) -> None:
         raise ZeroDivisionError("secret detail")
 
 
-def failing_service() -> Service:
+def failing_service(ledger: type[InFlight] = BrokenLedger) -> Service:
     service = service_of(LowestUsage())
-    service.adviser.in_flight = BrokenLedger([])
-    service.adviser.in_flight.restart(service.adviser.snapshot)
+    service.adviser._ledger = ledger([])
+    service.adviser._ledger.restart(service.adviser.snapshot)
     return service
 
 
@@ -363,6 +370,15 @@ def test_whatever_else_fails_in_a_filter_passes_every_node_and_is_counted(body: 
     with AppClient(service) as client:
         assert passing(client.post("/filter", body)) == ["idle"]
     assert errors(service, "filter", "internal") == 1
+
+
+def test_a_booking_that_fails_spoils_neither_its_own_answer_nor_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    service = failing_service(FullLedger)
+    with AppClient(service) as client:
+        answers = [client.post("/prioritize", arguments(*ALL)) for _ in range(2)]
+    assert [scores(answer)["idle"] > scores(answer)["busy"] for answer in answers] == [True, True]
+    assert errors(service, "prioritize", "internal") == 1
+    assert "the pod that was ranked last cannot be booked" in caplog.text
 
 
 # -- Health -------------------------------------------------------------------------------------------------------
