@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.manifests import Shape
+from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
 from loadaware.expected import RHO
-from loadaware.kin import UNKNOWN, Kin
+from loadaware.kin import UNKNOWN, Kin, kin_of
 from loadaware.siblings import Siblings
 from loadaware.snapshot import Snapshot
 from loadaware.window import Ints
@@ -65,6 +65,13 @@ class Expectations:
         """Whether a workload was measured, so that its names need not be asked."""
         expected = self._snapshot.expected
         return expected is not None and workload in expected.index
+
+    def of(self, pod: Pod, workload: str) -> Usage:
+        """The same, with the pod's names looked at only if nothing better is known."""
+        known = self._of_pod.get((pod.shape, workload))
+        if known is not None:
+            return known
+        return self.of_pod(pod.shape, workload, UNKNOWN if self.knows(workload) else kin_of(pod))
 
     def of_pod(self, shape: Shape, workload: str, kin: Kin = UNKNOWN) -> Usage:
         """What a pod that is not measured yet will probably use. Of siblings the first one's names count for all."""

@@ -21,7 +21,7 @@ load to itself: while it is asked about, its own booking does not count.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Literal
@@ -43,6 +43,7 @@ MISSING_HOUR = "MissingHour"
 TRIMARAN_SECONDS = 60.0
 LEAST_SPAN_SECONDS = 60.0
 """What a window of one sample covers: a sample is itself an average over the time before it."""
+AS_IT_IS = nullcontext()
 MOST_BOOKINGS = 20_000
 MOST_SHAPES = 10_000
 """Shapes whose amounts are remembered."""
@@ -136,13 +137,13 @@ class InFlight:
                 return
             self.let_go(identity)
 
-    @contextmanager
-    def without(self, identity: str) -> Iterator[None]:
+    def without(self, identity: str) -> AbstractContextManager[None]:
         """The ledger as if this pod were not booked."""
         booking = self._bookings.get(identity)
-        if booking is None:
-            yield
-            return
+        return AS_IT_IS if booking is None else self._less(booking)
+
+    @contextmanager
+    def _less(self, booking: Booking) -> Iterator[None]:
         self._count_booking(booking, -1.0)
         try:
             yield

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from msgspec import Struct
 
-from collectors.manifests import Pod, Shape
+from collectors.manifests import Pod
 from collectors.reading import Floats
-from loadaware.kin import UNKNOWN, Kin, kin_of
 from loadaware.siblings import Siblings
 from loadaware.snapshot import HOUR, Snapshot, Statistic
 from loadaware.window import Bools, Ints, Statistics
@@ -47,21 +47,16 @@ class LiveExpectations(Protocol):
         """Whether demand was learned at all."""
         ...
 
-    def knows(self, workload: str) -> bool:
-        """Whether the workload was measured."""
-        ...
-
     def siblings(self, workload: str) -> Siblings:
         """Where a workload's pods are."""
         ...
 
-    def of_pod(self, shape: Shape, workload: str, kin: Kin) -> tuple[Floats, Floats, float]:
+    def of(self, pod: Pod, workload: str) -> tuple[Floats, Floats, float]:
         """Expected mean and deviation of a pod, and the number of pods that it is."""
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Nodes:
+class Nodes(Struct, frozen=True, eq=False):
     """The nodes asked about, as columns. Each method gives one number per node, NaN where it is not known.
 
     `rows` are rows of the snapshot. `requested_now`, `limits_now` and `pods_now` are the live arrays over all rows of
@@ -166,8 +161,7 @@ class Nodes:
         if expectations is None or not expectations.known:
             return self._expected_by_node(pod, resources)
         rows, workload = self.rows, self.workload or workload_of(pod)
-        kin = UNKNOWN if expectations.knows(workload) else kin_of(pod)
-        pod_mean, pod_deviation = expectations.of_pod(pod.shape, workload, kin)[:2]
+        pod_mean, pod_deviation = expectations.of(pod, workload)[:2]
         mean, variance = expectations.mean.take(rows, axis=0), expectations.variance.take(rows, axis=0)
         siblings, shared = expectations.siblings(workload), np.zeros((1, mean.shape[1]))
         if len(siblings):

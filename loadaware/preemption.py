@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 
 from collectors.reading import Floats
 from loadaware.filters.usage_threshold import UsageThreshold
@@ -50,7 +51,7 @@ def _too_busy(rule: UsageThreshold, question: Question, freed: Freed) -> Bools:
 def _afterwards(nodes: Nodes, freed: Freed) -> Nodes:
     """The nodes as they would be without the victims."""
     alone = nodes.detached()
-    return replace(alone, snapshot=_without(alone.snapshot, freed))
+    return structs.replace(alone, snapshot=_without(alone.snapshot, freed))
 
 
 def _without(snapshot: Snapshot, freed: Freed) -> Snapshot:

@@ -1,7 +1,6 @@
 """A question: a pod, and the nodes that are asked about, against what is known now. What filters and scorers see."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
 
@@ -16,44 +15,47 @@ from loadaware.nodes import Nodes, Seen
 from loadaware.snapshot import Snapshot
 from loadaware.window import Bools, Ints
 
+LEAST = np.minimum.reduce
 
-@dataclass(frozen=True, eq=False)
+
 class Question:
-    """Made for one request; columns are looked up when a plugin asks for them."""
+    """Made for one request; what few plugins ask for is worked out when they do."""
 
-    snapshot: Snapshot
-    in_flight: InFlight
-    pod: Pod
-    names: Sequence[str]
-    staleness: Staleness
-    now: float
-    workload: str = ""
-    """The pod's, if it was worked out already."""
-    seen: Seen = field(default_factory=Seen)
-
-    @cached_property
-    def rows(self) -> Ints:
+    def __init__(  # noqa: PLR0917 - who asks for what, of whom, and when
+        self,
+        snapshot: Snapshot,
+        in_flight: InFlight,
+        pod: Pod,
+        names: Sequence[str],
+        staleness: Staleness,
+        now: float,
+        workload: str = "",
+    ) -> None:
+        self.snapshot = snapshot
+        self.in_flight = in_flight
+        self.pod = pod
+        self.names = names
+        self.staleness = staleness
+        self.now = now
+        self.workload = workload
+        """The pod's, if it was worked out already."""
+        self.seen = Seen()
+        rows = map(snapshot.index.get, names, repeat(-1))
+        self.rows: Ints = np.fromiter(rows, dtype=np.intp, count=len(names))
         """Row of each name, -1 for a node nobody told of."""
-        rows = map(self.snapshot.index.get, self.names, repeat(-1))
-        return np.fromiter(rows, dtype=np.intp, count=len(self.names))
+        self.all_known = bool(LEAST(self.rows, initial=0) >= 0)
+        """Whether each of the names is known."""
+        self.all_fresh = self.all_known and self._fresh(now - staleness.fresh_seconds)
+        """Whether all are known and measured lately: the usual case."""
+
+    def _fresh(self, since: float) -> bool:
+        snapshot = self.snapshot
+        return snapshot.oldest_sample >= since or bool(snapshot.sampled_at[self.rows].min(initial=np.inf) >= since)
 
     @cached_property
     def known(self) -> Bools:
         """Which of the names are known."""
         return self.rows >= 0
-
-    @cached_property
-    def all_known(self) -> bool:
-        """Whether each of the names is known."""
-        return bool(self.rows.min(initial=0) >= 0)
-
-    @cached_property
-    def all_fresh(self) -> bool:
-        """Whether all are known and measured lately: the usual case."""
-        since = self.now - self.staleness.fresh_seconds
-        if not self.all_known or self.snapshot.oldest_sample >= since:
-            return self.all_known
-        return bool(self.snapshot.sampled_at[self.rows].min(initial=np.inf) >= since)
 
     @cached_property
     def ages(self) -> Floats:

@@ -14,10 +14,10 @@ Missing is never idle and never hot: a stand-in is never better than the median 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from collectors.reading import Floats
 from loadaware.breaker import Breaker
@@ -34,8 +34,7 @@ ROUNDING = 1e-6
 """How far outside [0, 100] a score may be by rounding."""
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
+class Part(Struct, frozen=True, eq=False):
     """One scorer's share in a ranking. `score` after the ladder; `own` and `raw` before it (NaN: not measured)."""
 
     name: str
@@ -45,8 +44,7 @@ class Part:
     raw: Floats | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Ranking:
+class Ranking(Struct, frozen=True, eq=False):
     """Every node asked for, in the order asked."""
 
     profile: str
@@ -54,7 +52,7 @@ class Ranking:
     scores: Floats
     priorities: npt.NDArray[np.int64]
     parts: tuple[Part, ...] = ()
-    skipped: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = {}
     """Scorers that failed and therefore had no say, and why."""
     rows: Ints | None = None
     """Where each of the names stands in `table`, if all of them do."""

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
 from collectors.reading import Floats
 from loadaware.bulk_histogram import BulkHistogram
+from loadaware.quick_histogram import QuickHistogram
 
 BUSY_ABOVE = (0.5, 0.65, 0.8, 0.9)
 """Utilizations from which on a node counts as busy, one gauge for each."""
@@ -38,14 +39,13 @@ class Telemetry:
             "loadaware_request_errors", "Requests refused, or answered neutrally, by reason.", ("verb", "reason"),
             registry=registry,
         )  # fmt: skip
-        self.duration = Histogram(
-            "loadaware_request_duration_seconds", "Time from the whole body to the answer.", ("verb",),
-            buckets=_LATENCY_BUCKETS, registry=registry,
+        self.duration = QuickHistogram(
+            "loadaware_request_duration_seconds", "Time from the whole body to the answer.", ("verb", "profile"),
+            _LATENCY_BUCKETS, registry,
         )  # fmt: skip
-        self.nodes_asked = Histogram(
-            "loadaware_request_nodes", "Nodes asked about per request.", ("verb",),
-            buckets=_NODES_BUCKETS, registry=registry,
-        )  # fmt: skip
+        self.nodes_asked = QuickHistogram(
+            "loadaware_request_nodes", "Nodes asked about per request.", ("verb", "profile"), _NODES_BUCKETS, registry
+        )
         self.rejected = Counter(
             "loadaware_rejected_nodes", "Nodes that each filter rejected.", ("profile", "filter"), registry=registry
         )

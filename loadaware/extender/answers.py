@@ -21,6 +21,7 @@ from loadaware.errors import LoadAwareError, RequestError
 from loadaware.extender import protocol
 from loadaware.extender.large_bodies import MOST_NODES
 from loadaware.filtering import Filtering
+from loadaware.quick_histogram import Observed
 from loadaware.service import Service
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,14 @@ class Answer(NamedTuple):
     content: bytes
 
 
+class Counts(NamedTuple):
+    """Where the requests of one verb and profile are counted."""
+
+    requests: Counter
+    nodes: Observed
+    duration: Observed
+
+
 class Answers:
     """Reads, asks the adviser, counts. One thread: the event loop's."""
 
@@ -42,14 +51,12 @@ class Answers:
         self.service = service
         self.body_limit_bytes = body_limit_bytes
         self._skipped: dict[tuple[str, str], dict[str, str]] = {}
-        self._answered: dict[tuple[str, str], Counter] = {}
-        telemetry = service.telemetry
-        self._durations = {verb: telemetry.duration.labels(verb) for verb in ("filter", "prioritize")}
-        self._nodes_asked = {verb: telemetry.nodes_asked.labels(verb) for verb in ("filter", "prioritize")}
+        self._counts: dict[tuple[str, str], Counts] = {}
+        self._counted: Counts | None = None
 
     def answer(self, verb: str, body: bytes, profile: str | None) -> Answer:
         """The answer to a whole body, at once. Raises nothing."""
-        started = time.perf_counter()
+        started, self._counted = time.perf_counter(), None
         try:
             arguments = protocol.decode_arguments(body, keep_nodes=verb == "filter")
             content = self.content(verb, arguments, profile)
@@ -58,8 +65,13 @@ class Answers:
         except Exception:
             logger.exception("%s failed before its pod was read", verb)
             return self.refused(verb, "internal", "an internal error; the log tells more", 500)
-        self._durations[verb].observe(time.perf_counter() - started)
+        self.took(time.perf_counter() - started)
         return Answer(200, content)
+
+    def took(self, seconds: float) -> None:
+        """What the request that was counted last took."""
+        if self._counted is not None:
+            self._counted.duration.observe(seconds)
 
     def settle(self) -> None:
         """Book the pod that was ranked last: after its answer has gone, or before the next question is looked at."""
@@ -155,13 +167,20 @@ class Answers:
         return name
 
     def _count(self, verb: str, profile: str, nodes: int, doubts: Sequence[str]) -> None:
-        answered = self._answered.get((verb, profile))
-        if answered is None:
-            answered = self._answered[verb, profile] = self.service.telemetry.requests.labels(verb, profile)
-        answered.inc()
-        self._nodes_asked[verb].observe(nodes)
+        counts = self._counted = self._counts.get((verb, profile)) or self._begin(verb, profile)
+        counts.requests.inc()
+        counts.nodes.observe(nodes)
         for doubt in doubts:
             self.service.telemetry.errors.labels(verb, doubt.partition(":")[0]).inc()
+
+    def _begin(self, verb: str, profile: str) -> Counts:
+        of = verb, profile
+        telemetry = self.service.telemetry
+        counts = Counts(
+            telemetry.requests.labels(*of), telemetry.nodes_asked.labels(*of), telemetry.duration.labels(*of)
+        )
+        self._counts[of] = counts
+        return counts
 
     def _note_skipped(self, verb: str, profile: str, skipped: dict[str, str]) -> None:
         """Count answers without some plugin; log when it begins and what becomes of it, not each one."""

@@ -119,7 +119,7 @@ class _Handlers:
             content = await (preempt if verb == "preempt" else bind)(self._service, body, profile)
         if isinstance(content, Answer):
             return _response(content)
-        self._service.telemetry.duration.labels(verb).observe(time.perf_counter() - started)
+        self._service.telemetry.duration.labels(verb, profile or "").observe(time.perf_counter() - started)
         return FileResponse(content) if isinstance(content, MemoryFile) else _response(Answer(200, content))
 
     async def _watcher(self, request: Request) -> Response:

@@ -28,7 +28,7 @@ async def preempt_among(service: Service, preemption: Preemption, profile: str |
     """The same, once the body was read. Raises UnknownProfileError."""
     chosen = service.adviser.profile_for(preemption.pod, profile).name
     service.telemetry.requests.labels("preempt", chosen).inc()
-    service.telemetry.nodes_asked.labels("preempt").observe(len(preemption.candidates))
+    service.telemetry.nodes_asked.labels("preempt", chosen).observe(len(preemption.candidates))
     for doubt in preemption.doubts:
         service.telemetry.errors.labels("preempt", doubt.partition(":")[0]).inc()
     try:

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collectors.manifests import Shape
+from collectors.manifests import Pod
 from collectors.reading import CPU, Floats
 from loadaware.expectations import Usage
 from loadaware.expected import RHO
-from loadaware.kin import Kin
 from loadaware.nodes import Nodes
 from loadaware.ranking import to_priorities
 from loadaware.scorers.entropic_risk import EntropicRisk
@@ -76,13 +75,10 @@ class _Truth:
         self._means, self._deviations = _moments(futures)
         self._siblings: dict[int, Siblings] = {}
 
-    def knows(self, workload: str) -> bool:
-        return True
-
     def siblings(self, workload: str) -> Siblings:
         return self._of(int(self._workload[self.asked]))
 
-    def of_pod(self, shape: Shape, workload: str, kin: Kin) -> Usage:
+    def of(self, pod: Pod, workload: str) -> Usage:
         return Usage(self._means[self.asked, None], self._deviations[self.asked, None])
 
     def count(self, pod: int, node: int, sign: float) -> None:

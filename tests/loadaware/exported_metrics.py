@@ -8,6 +8,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from loadaware.bulk_histogram import BulkHistogram
 from loadaware.node_series import SERIES
+from loadaware.quick_histogram import QuickHistogram
 from loadaware.telemetry import Telemetry
 
 ENDINGS = {"counter": "_total", "info": "_info"}
@@ -30,6 +31,9 @@ def instruments() -> dict[str, Instrument]:
     for instrument in registry._collector_to_names:
         if isinstance(instrument, BulkHistogram):
             found[instrument.name] = Instrument("histogram", instrument.labels, instrument.documentation)
+            continue
+        if isinstance(instrument, QuickHistogram):
+            found[instrument.name] = Instrument("histogram", instrument.label_names, instrument.documentation)
             continue
         assert isinstance(instrument, MetricWrapperBase)
         kind = str(instrument._type)

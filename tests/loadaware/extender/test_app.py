@@ -131,8 +131,8 @@ def test_requests_nodes_rejections_and_time_are_counted_under_the_profile(client
     assert counted(service, "loadaware_requests_total", verb="prioritize", profile="open") == 1
     by_filter = {"profile": "default-scheduler", "filter": "UsageThreshold"}
     assert counted(service, "loadaware_rejected_nodes_total", **by_filter) == 1
-    assert counted(service, "loadaware_request_nodes_sum", verb="filter") == 4
-    assert counted(service, "loadaware_request_duration_seconds_count", verb="prioritize") == 1
+    assert counted(service, "loadaware_request_nodes_sum", verb="filter", profile="default-scheduler") == 4
+    assert counted(service, "loadaware_request_duration_seconds_count", verb="prioritize", profile="open") == 1
 
 
 def test_a_filter_that_would_reject_every_node_is_relaxed_and_counted(client: AppClient, service: Service) -> None:

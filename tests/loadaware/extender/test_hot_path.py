@@ -264,5 +264,5 @@ def test_every_server_has_answers_of_its_own() -> None:
         with first.connect() as connection:
             connection.sendall(post(b"/filter", arguments("idle")))
             answer_on(connection)
-    assert counted(one.service, "loadaware_request_nodes_count", verb="filter") == 1
-    assert counted(two.service, "loadaware_request_nodes_count", verb="filter") == 0
+    assert counted(one.service, "loadaware_request_nodes_count", verb="filter", profile="default-scheduler") == 1
+    assert counted(two.service, "loadaware_request_nodes_count", verb="filter", profile="default-scheduler") == 0

@@ -1,8 +1,8 @@
-import dataclasses
 import math
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from collectors.cluster import PodSeen
 from collectors.manifests import Pod
@@ -70,7 +70,7 @@ def test_a_pod_avoids_the_node_where_its_siblings_are() -> None:
     live.mean[:, 0] = 4.0  # the same everywhere, so that only the siblings' common peaks can decide
     live.variance[:, 0] = 1.0
     rows = np.arange(2)
-    nodes = dataclasses.replace(Nodes.of(core.snapshot), rows=rows, expectations=live)
+    nodes = structs.replace(Nodes.of(core.snapshot), rows=rows, expectations=live)
     with_stranger, with_sibling = CPU_ONLY.score(nodes, make_pod("web-8", cpu=1.0)).tolist()
     assert with_stranger > with_sibling
 
