@@ -77,7 +77,8 @@ def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str
         for load in sorted(LOADS):
             name = f"{_named(dataset)}: load {100 * load:.0f} %"
             yield _table_section(loads[dataset, load], name, len(quality.seeds))
-        for title, make in (("the other scorers", quality.others), ("other weights", quality.weights)):
+        more = (("the other scorers", quality.others), ("other weights", quality.weights))
+        for title, make in more if dataset == quality.headline else ():
             for load in sorted(LOADS):
                 section = make(dataset, load)
                 name = f"{_named(dataset)}: {title} at load {100 * load:.0f} %"
