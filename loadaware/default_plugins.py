@@ -60,6 +60,26 @@ def balanced_allocation(before: Ints, requested: Ints, allocatable: Ints) -> Int
     return 50 + (50 + afterwards - beforehand) // 2
 
 
+def allocation_scores(before: Floats, requests: tuple[float, float], allocatable: Floats) -> Floats:
+    """LeastAllocated + BalancedAllocation of nodes that have both resources, in as few steps as it takes.
+
+    Whole numbers in scheduler units, as floats: a quotient that is not whole is farther from a whole number than
+    rounding is wrong, so that cutting it is exact.
+    """
+    both = before + np.array([[[0.0, 0.0]], [requests]])
+    free = allocatable - both[1]
+    free *= 100.0
+    free /= allocatable
+    np.maximum(np.floor(free, out=free), 0.0, out=free)
+    both /= allocatable
+    np.minimum(both, 1.0, out=both)
+    apart = np.abs(both[..., 0] - both[..., 1])
+    apart *= 0.5
+    balances = np.floor((1.0 - apart) * 100.0)
+    least = np.floor((free[:, 0] + free[:, 1]) * 0.5)
+    return np.asarray(least + np.floor((balances[1] - balances[0]) * 0.5) + 75.0)
+
+
 def pod_topology_spread(replicas: Ints | Floats, zones: Ints, nodes: Ints) -> Ints:
     """`replicas` and `zones` of all nodes, `nodes` the numbers of those that are scored."""
     return topology_scores(replicas[nodes], np.bincount(zones, replicas), zones[nodes])

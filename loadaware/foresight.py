@@ -14,13 +14,10 @@ import numpy as np
 from collectors.manifests import Pod
 from collectors.reading import CPU, MEMORY, Floats
 from loadaware.default_plugins import (
-    BALANCED_ALLOCATION,
-    LEAST_ALLOCATED,
     POD_TOPOLOGY_SPREAD,
     POINTS_PER_PRIORITY,
     SPREAD_KINDS,
-    balanced_allocation,
-    least_allocated,
+    allocation_scores,
     topology_scores,
 )
 from loadaware.in_flight import InFlight
@@ -45,12 +42,10 @@ def likely(ranking: Ranking, snapshot: Snapshot, ledger: InFlight, pod: Pod, wor
     rows, priorities = ranking.rows[asked], ranking.priorities[asked]
     columns = slice(cpu, memory + 1, memory - cpu) if cpu < memory else [cpu, memory]
     allocatable = snapshot.once("allocatable in scheduler units", lambda: _whole(snapshot.allocatable[:, columns]))
-    allocatable = allocatable.take(rows, axis=0)
-    before = np.rint(ledger.requested[rows][:, columns] * UNITS).astype(np.int64)
+    before = np.rint(ledger.requested[rows][:, columns] * UNITS)
     requests = dict(pod.shape.requests)
-    after = before + np.array([round(requests.get(CPU, 0.0) * 1000.0), round(requests.get(MEMORY, 0.0))])
-    total = POINTS_PER_PRIORITY * priorities + LEAST_ALLOCATED * least_allocated(after, allocatable)
-    total += BALANCED_ALLOCATION * balanced_allocation(before, after, allocatable)
+    asked_for = float(round(requests.get(CPU, 0.0) * 1000.0)), float(round(requests.get(MEMORY, 0.0)))
+    total = POINTS_PER_PRIORITY * priorities + allocation_scores(before, asked_for, allocatable.take(rows, axis=0))
     if pod.owner is not None and pod.owner.kind in SPREAD_KINDS and ledger.expectations.known:
         siblings = ledger.expectations.siblings(workload)
         if len(siblings):
@@ -75,8 +70,9 @@ def _spread(snapshot: Snapshot, siblings: Siblings, rows: Ints) -> Ints:
     return topology_scores(everywhere[rows], in_zone, zones[rows])
 
 
-def _whole(allocatable: Floats) -> Ints:
-    return np.rint(np.nan_to_num(allocatable) * UNITS).astype(np.int64)
+def _whole(allocatable: Floats) -> Floats:
+    """A resource that a node does not have is as good as full."""
+    return np.maximum(np.rint(np.nan_to_num(allocatable) * UNITS), 1.0)
 
 
 def _zones(snapshot: Snapshot) -> Ints:

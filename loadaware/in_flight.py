@@ -241,11 +241,11 @@ class InFlight:
         self._table[row] += sign * amounts
 
     def _count_booking(self, booking: Booking, sign: float) -> None:
-        rows, share = booking.rows, booking.share
+        rows, share, expectations = booking.rows, booking.share, self.expectations
         self._table[rows] += (sign * share) * self._amounts_of(booking.shape)
-        if self.expectations.known:
-            usage = self.expectations.of_pod(booking.shape, booking.workload, booking.kin).times(share)
-            (self.expectations.add if sign > 0 else self.expectations.remove)(rows, booking.workload, usage)
+        if expectations.known:
+            usage = expectations.of_pod(booking.shape, booking.workload, booking.kin).times(share)
+            (expectations.add if sign > 0 else expectations.remove)(rows, booking.workload, usage)
 
     def _rows(self, nodes: Sequence[str]) -> int | Ints:
         """Of those that are known."""

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadaware.default_plugins import balance, balanced_allocation, least_allocated, pod_topology_spread
+from loadaware.default_plugins import (
+    allocation_scores,
+    balance,
+    balanced_allocation,
+    least_allocated,
+    pod_topology_spread,
+)
 from loadaware.simulation.default_scores import DefaultScores, best
 from loadaware.simulation.noise import Ints
 from loadaware.simulation.placements import Placements
@@ -160,3 +166,21 @@ def test_of_equal_totals_each_is_picked_now_and_then() -> None:
     picked = {best(np.array([3, 7, 7, 1, 7]), random) for _ in range(100)}
     assert picked == {1, 2, 4}
     assert best(np.array([3, 7, 5]), random) == 1
+
+
+AMOUNTS = st.tuples(st.integers(1, 256_000), st.integers(1, 2**42))
+
+
+@given(
+    st.lists(st.tuples(AMOUNTS, AMOUNTS), min_size=1, max_size=20),
+    st.tuples(st.integers(0, 9000), st.integers(0, 2**36)),
+)
+def test_both_allocation_scores_at_once_are_the_same_to_the_digit(
+    nodes: list[tuple[tuple[int, int], tuple[int, int]]], request: tuple[int, int]
+) -> None:
+    before, allocatable = (np.array([node[which] for node in nodes], dtype=np.int64) for which in (0, 1))
+    after = before + np.array(request)
+    one_by_one = least_allocated(after, allocatable) + balanced_allocation(before, after, allocatable)
+    wanted = float(request[0]), float(request[1])
+    at_once = allocation_scores(before.astype(np.float64), wanted, allocatable.astype(np.float64))
+    assert at_once.tolist() == one_by_one.tolist()
