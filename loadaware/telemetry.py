@@ -145,6 +145,11 @@ class Telemetry:
             "loadaware_shadow_rank_correlation", "Rank correlation of a shadow's scores with those answered.",
             ("profile",), buckets=_CORRELATION_BUCKETS, registry=registry,
         )  # fmt: skip
+        self.shadow_load_difference = Histogram(
+            "loadaware_shadow_load_difference",
+            "Expected CPU utilization, with the pod, of a shadow's first choice less that of the one answered.",
+            ("profile",), buckets=_ERROR_BUCKETS, registry=registry,
+        )  # fmt: skip
 
     def _cluster(self, registry: CollectorRegistry) -> None:
         """The cluster as a whole: is it balanced?"""

@@ -45,6 +45,20 @@ SHADOWS = Row(
             most=1.0,
         ),
         Panel(
+            "Load difference",
+            "Expected CPU utilization of the shadow's first choice less that of the one answered, at the median "
+            "request. Below 0: the shadow would have found emptier nodes.",
+            [
+                Query(
+                    "histogram_quantile(0.5, sum by (le, profile) (rate(loadaware_shadow_load_difference_bucket"
+                    f"{{{CHOSEN}}}[$__rate_interval])))",
+                    "{{profile}}",
+                )
+            ],
+            unit="percentunit",
+            least=None,
+        ),
+        Panel(
             "Requests scored in shadow",
             "Per second, by profile. Fewer than requests: some were left out because scoring aside could not follow.",
             [

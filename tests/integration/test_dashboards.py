@@ -32,6 +32,7 @@ ABSENT_IS_RIGHT = {
     "Decisions: Failures of plugins 0": "nothing goes wrong",
     "Shadow and tuning: Agreement 0": SHADOW,
     "Shadow and tuning: Rank correlation 0": SHADOW,
+    "Shadow and tuning: Load difference 0": SHADOW,
     "Shadow and tuning: Requests scored in shadow 0": SHADOW,
     "Shadow and tuning: Configuration files 0": "it reads none",
 }
@@ -85,6 +86,7 @@ def test_what_the_demo_cannot_show_is_shown_where_it_happens(tmp_path: Path) -> 
         for agrees, correlation in (("true", 0.9), ("false", -0.2)):
             telemetry.shadow_agreement.labels("trial", agrees).inc()
             telemetry.shadow_rank_correlation.labels("trial").observe(correlation)
+            telemetry.shadow_load_difference.labels("trial").observe(-0.1)
         return generate_latest(telemetry.registry).decode()
 
     with MetricsExporter(happens()) as exporter, PrometheusServer(tmp_path, scrape_targets=[exporter.target]) as server:
