@@ -60,6 +60,8 @@ def test_another_first_choice_is_told_with_the_difference_in_load() -> None:
     assert comparison.correlation.value == pytest.approx(-1.0)
     assert comparison.load_difference.value == pytest.approx(-0.35)
     assert counted(service, "loadaware_shadow_agreement_total", profile="spread", agrees="false") == 1.0
+    difference = {"profile": "spread", "le": "-0.2"}
+    assert counted(service, "loadaware_shadow_load_difference_bucket", **difference) == 1.0
 
 
 def test_a_shadow_is_never_on_the_wire_and_books_nothing() -> None:
