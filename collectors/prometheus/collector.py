@@ -70,7 +70,11 @@ class Prometheus:
 
     def history(self, since: float) -> Iterator[Reading]:
         """Readings since that moment at the settings' step, oldest first. Read piece by piece while iterating."""
-        settings, now = self.settings, self._clock()
+        return self.between(since, self._clock())
+
+    def between(self, since: float, until: float) -> Iterator[Reading]:
+        """The same of a part of the past, `until` included."""
+        settings, now = self.settings, until
         identities = self._known_nodes()
         ask = self._asking_at(now)
         plan = choose(settings.questions("node"), ask)

@@ -51,8 +51,8 @@ class Scale:
         return self.left + PANEL * value / (self.step * self.ticks)
 
 
-def draw(policies: Mapping[str, PolicySummary], title: str) -> str:
-    """The picture. At least one policy."""
+def draw(policies: Mapping[str, PolicySummary], title: str, each: str = "single runs") -> str:
+    """The picture. At least one policy. `each` is what a faint dot stands for."""
     names = sorted(policies, key=lambda name: policies[name].mean(PANELS[0][0]))
     margin = 24 + LETTER * max(map(len, names))
     width = margin + len(PANELS) * (PANEL + NUMBER) + (len(PANELS) - 1) * GAP + 16
@@ -67,7 +67,7 @@ def draw(policies: Mapping[str, PolicySummary], title: str) -> str:
     for number, (figure, meaning) in enumerate(PANELS):
         left = margin + number * (PANEL + NUMBER + GAP)
         parts += _panel([policies[name] for name in names], names, figure, meaning, left)
-    words = "faint dots: single runs; strong dot: their mean, with its 95 % interval; lower is better"
+    words = f"faint dots: {each}; strong dot: their mean, with its 95 % interval; lower is better"
     return "\n".join([*parts, _text(16, height - 10, words, "small"), "</svg>\n"])
 
 
