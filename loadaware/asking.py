@@ -1,5 +1,9 @@
-"""A question to a running loadaware: directly, or through the API server's proxy. One answer, decoded, or one error."""
+"""A question to a running loadaware: directly, or through the API server's proxy. One answer, decoded, or one error.
 
+Where it asks for a token, `$LOADAWARE_TOKEN` is sent along.
+"""
+
+import os
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
@@ -12,6 +16,18 @@ from loadaware.errors import ConfigError
 
 TIMEOUT_SECONDS = 15.0
 DEFAULT_SERVER = "http://127.0.0.1:8090"
+TOKEN_VARIABLE = "LOADAWARE_TOKEN"  # noqa: S105 - the name of it
+TOKEN_HEADER = "X-Loadaware-Token"  # noqa: S105 - the name of it
+
+
+def token_headers() -> dict[str, str]:
+    """What is sent along, if the environment has a token. The header is one that no proxy takes for itself. Raises
+    ConfigError for one that cannot be sent.
+    """
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not (token.isascii() and token.isprintable()):
+        raise ConfigError(f"${TOKEN_VARIABLE}", "", "a token is one line of ASCII")
+    return {TOKEN_HEADER: token} if token else {}
 
 
 def ask_server(url: str, path: str, fields: Mapping[str, str]) -> dict[str, Any]:
@@ -23,7 +39,7 @@ def ask_server(url: str, path: str, fields: Mapping[str, str]) -> dict[str, Any]
         base = base_url(url)
     except ValueError as error:
         raise ConfigError("--server", "", str(error), f"give one such as {DEFAULT_SERVER}") from error
-    with closing(HttpSession(base, HttpAccess(timeout_seconds=TIMEOUT_SECONDS))) as session:
+    with closing(HttpSession(base, HttpAccess(timeout_seconds=TIMEOUT_SECONDS, headers=token_headers()))) as session:
         answer = session.fetch("GET", f"{base}{path}", fields)
         if answer.status != 200:
             raise session.refusal(answer, _error_in(answer.body))
@@ -44,7 +60,7 @@ def ask_through_api_server(  # noqa: PLR0917 - whom, where, what
 
     place = f"/api/v1/namespaces/{quote(namespace, safe='')}/services/{quote(service, safe=':')}/proxy{path}"
     with KubernetesApi(Credentials(kubeconfig, context), timeout_seconds=TIMEOUT_SECONDS) as api:
-        body = api.get(place, dict(fields))
+        body = api.get(place, dict(fields), headers=token_headers())
         told = _decoded(body)
         if told is None:
             raise MalformedAnswerError(f"{api.url}{place}", "what loadaware tells", f"{body[:100]!r}")

@@ -6,7 +6,7 @@ has no say and its weight does not count; a skipped filter rejects nobody. Each 
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -76,6 +76,11 @@ class Breaker:
     def _begin(self, name: str, plugin: object) -> _State:
         state = self._states[id(plugin)] = _State(name, plugin, self.spent.setdefault(name, Spent()))
         return state
+
+    def aside(self) -> "Breaker":
+        """One that knows what this one knows and tells it nothing: for questions that must leave no trace."""
+        states = {key: replace(state, spent=Spent()) for key, state in self._states.items()}
+        return Breaker(self.clock, self.stopwatch, self.budget_seconds, _states=states)
 
     def forget(self) -> None:
         """The plugins are others now."""

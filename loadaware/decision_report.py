@@ -28,6 +28,8 @@ def decision_report(decision: Decision, nodes: int = NODES_SHOWN) -> dict[str, A
         "dataAgeSeconds": decision.age_seconds,
         "generation": decision.generation,
         "nodesAsked": decision.asked,
+        "tookSeconds": decision.took_seconds,
+        "traceparent": decision.trace,
         "chosen": decision.chosen,
         "boundAt": None if decision.bound_at is None else instant(decision.bound_at),
         "firstChoice": decision.chosen_first,

@@ -52,6 +52,10 @@ class Decision:
     """Whether it was only thought, not answered: in shadow mode kube-scheduler hears nothing of it."""
     age_seconds: float | None = None
     """Of the newest sample of any node, at the time of the answer; None: never measured, or it never ages."""
+    took_seconds: float | None = None
+    """From the whole body to the answer; None: not answered at once, or not answered."""
+    trace: str | None = None
+    """The `traceparent` that came with the request."""
 
     def __init__(  # noqa: PLR0917 - on the way of every request, where keywords cost
         self, number: int, verb: str, pod: Pod, answer: Ranking | Filtering, asked: int, snapshot: Snapshot, time: float
@@ -105,6 +109,8 @@ class Decisions:
         self.memory_bytes = memory_bytes
         self.staleness = Staleness()
         self.raws: Raws = _no_raws
+        self.on_settling: list[Callable[[Decision], None]] = []
+        """Called with each decision before it is reduced."""
         self.on_settled: list[Callable[[Decision], None]] = []
         """Called with each decision once it is reduced."""
         self.on_bound: list[Callable[[Decision], None]] = []
@@ -188,6 +194,7 @@ class Decisions:
         answer, snapshot = decision.answer, decision.snapshot
         if answer is None or snapshot is None:
             return
+        _tell(self.on_settling, decision)
         if isinstance(answer, Ranking):
             few = len(self._unsettled) <= RAW_UNTIL_WAITING
             raws = self.raws(decision) if few and answer.parts else {}

@@ -27,12 +27,12 @@ LARGEST_BYTES = 128 * 2**20
 """Of an answer: 150,000 pods of 50,000 workloads are 30 MB."""
 
 
-def ask_replica(section: HandOverSection, own_port: int, now: float) -> DemandState | None:
-    """What a replica has learned; None if none tells in time."""
+def ask_replica(section: HandOverSection, own_port: int, now: float, token: str | None = None) -> DemandState | None:
+    """What a replica has learned; None if none tells in time. The token is ours, and so it is theirs."""
     found: list[DemandState] = []
     problems: list[str] = []
     thread = threading.Thread(
-        target=_ask_each, args=(section, own_port, found, problems), name="hand-over", daemon=True
+        target=_ask_each, args=(section, own_port, found, problems, token), name="hand-over", daemon=True
     )
     thread.start()
     thread.join(section.timeout)  # a name that does not resolve heeds no other timeout
@@ -47,10 +47,14 @@ def ask_replica(section: HandOverSection, own_port: int, now: float) -> DemandSt
     return state
 
 
-def _ask_each(section: HandOverSection, own_port: int, found: list[DemandState], problems: list[str]) -> None:
+def _ask_each(
+    section: HandOverSection, own_port: int, found: list[DemandState], problems: list[str], token: str | None
+) -> None:
     deadline = time.monotonic() + section.timeout
     try:
         access = hand_over_access(section)
+        if token is not None:
+            access = replace(access, headers={"X-Loadaware-Token": token})
         for url in addresses(base_url(section.url), own_port):
             remaining = deadline - time.monotonic()
             if remaining <= 0:

@@ -9,6 +9,7 @@ import msgspec
 
 from collectors.errors import MalformedAnswerError
 from collectors.reading import CPU, MEMORY
+from loadaware.asking import token_headers
 from loadaware.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def ask_server(url: str, sort: str, limit: int, namespace: str | None) -> dict[s
     except ValueError as error:
         raise ConfigError("--server", "", str(error), "give one such as http://127.0.0.1:8090") from error
     fields = {"sort": sort, "limit": str(limit), **({"namespace": namespace} if namespace is not None else {})}
-    with closing(HttpSession(base, HttpAccess(timeout_seconds=TIMEOUT_SECONDS))) as session:
+    with closing(HttpSession(base, HttpAccess(timeout_seconds=TIMEOUT_SECONDS, headers=token_headers()))) as session:
         answer = session.fetch("GET", f"{base}/demand", fields)
         if answer.status != 200:
             raise session.refusal(answer)

@@ -6,7 +6,7 @@ Asked by people and by other replicas, never by kube-scheduler: they may wait fo
 import asyncio
 from collections.abc import Callable
 
-from loadaware.queries import DemandQuery, Piece, Query, StateQuery
+from loadaware.queries import DemandQuery, NodeQuery, Piece, Query, StateQuery
 
 MOST_WAITING = 8
 PATIENCE_SECONDS = 5.0
@@ -31,6 +31,10 @@ class DemandQuestions:
     async def demand(self, sort: str, limit: int, namespace: str | None) -> list[bytes] | None:
         """What workloads request and use, as JSON in pieces; None if nobody tells. Raises ValueError for `sort`."""
         return await self._told(lambda number: DemandQuery(number, sort, limit, namespace))
+
+    async def node(self, name: str) -> list[bytes] | None:
+        """The samples and pods of a node, as JSON in pieces; None if nobody tells."""
+        return await self._told(lambda number: NodeQuery(number, name))
 
     def take(self, piece: Piece) -> None:
         """A part of an answer; too late, it is dropped."""

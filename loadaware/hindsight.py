@@ -74,17 +74,18 @@ class Hindsight:
         if where != (before.file, before.file_size_bytes, before.files):
             self._close_file()
             self._file = DecisionFile(*where) if settings.file else None
-            self.decisions.settle_each = self._file is not None
+            self.decisions.settle_each = self._file is not None or bool(self.decisions.on_settling)
 
-    def ranked(self, pod: Pod, ranking: Ranking, asked: int) -> None:
-        """An answer to prioritize."""
-        self.decisions.note(pod, ranking, asked, self._adviser.snapshot, self._clock())
+    def ranked(self, pod: Pod, ranking: Ranking, asked: int) -> Decision | None:
+        """An answer to prioritize. What is kept of it, if anything is."""
+        decision = self.decisions.note(pod, ranking, asked, self._adviser.snapshot, self._clock())
         if self._adviser.settings.shadows:
             self.shadow.answered(pod, ranking)
+        return decision
 
-    def filtered(self, pod: Pod, filtering: Filtering, asked: int) -> None:
+    def filtered(self, pod: Pod, filtering: Filtering, asked: int) -> Decision | None:
         """An answer to filter."""
-        self.decisions.note(pod, filtering, asked, self._adviser.snapshot, self._clock())
+        return self.decisions.note(pod, filtering, asked, self._adviser.snapshot, self._clock())
 
     def think(self, verb: str, pod: Pod, names: Sequence[str], profile: str | None) -> None:
         """In shadow mode: what would we have answered? Worked out a moment later."""
@@ -100,7 +101,7 @@ class Hindsight:
 
     def close(self) -> None:
         """The end: write what is to be written."""
-        if self._file is not None:
+        if self.decisions.settle_each:
             self.decisions.settle_all()
         self._close_file()
 
@@ -152,11 +153,13 @@ class Hindsight:
         sentence: str = explain(filtering, decision)["sentence"]
         return sentence
 
-    def _compared(self, shadow: str, other: str, agreed: bool, correlation: float, _: float) -> None:
+    def _compared(self, shadow: str, other: str, agreed: bool, correlation: float, difference: float) -> None:
         if other != KUBE_SCHEDULER:
             self._telemetry.shadow_agreement.labels(shadow, WORDS[agreed]).inc()
             if np.isfinite(correlation):
                 self._telemetry.shadow_rank_correlation.labels(shadow).observe(correlation)
+            if np.isfinite(difference):
+                self._telemetry.shadow_load_difference.labels(shadow).observe(difference)
 
 
 def _has_raws(profile: Profile) -> bool:

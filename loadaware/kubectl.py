@@ -31,7 +31,7 @@ def _options(function: F) -> F:
     for option in (
         click.option("--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True,
                      help="A table for people, JSON for programs."),
-        click.option("--service", default="loadaware:extender", show_default=True,
+        click.option("--service", default="loadaware:people", show_default=True,
                      help="NAME:PORT of loadaware's Service; https:NAME:PORT where it speaks TLS."),
         click.option("--service-namespace", default="kube-system", show_default=True, help="Where that Service is."),
         click.option("--context", help="The kubeconfig's context.  [default: its current one]"),

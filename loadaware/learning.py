@@ -101,6 +101,13 @@ class Learning:
             self._worked_out = (ratios, *self.demand.pod_expectations(slots))
         return self._worked_out[1:]
 
+    def expected_of(self, slots: Ints) -> tuple[Floats, Floats]:
+        """Mean and deviation expected of the pods in these slots (pod, resource); NaN while nothing was learned."""
+        if not self.demand.learned:
+            nothing = np.full((len(slots), len(self._resources)), np.nan)
+            return nothing, nothing
+        return self.demand.pod_expectations(slots)
+
     def expected(self, rows: Ints, positions: Ints, capacity: Floats, measured: Bools) -> Expected | None:
         """For a snapshot of these rows (row -> position); None while no pod was ever measured.
 

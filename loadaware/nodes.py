@@ -36,6 +36,20 @@ class Seen:
     """A plugin, and in-flight usage (node, resource) of the known nodes at its prices."""
 
 
+class PodUsage(Protocol):
+    """What a pod is expected to use (resource,)."""
+
+    @property
+    def mean(self) -> Floats:
+        """Usage."""
+        ...
+
+    @property
+    def deviation(self) -> Floats:
+        """Of the usage."""
+        ...
+
+
 class LiveExpectations(Protocol):
     """Expected usage as of now (see expectations.py)."""
 
@@ -51,7 +65,7 @@ class LiveExpectations(Protocol):
         """Where a workload's pods are."""
         ...
 
-    def of(self, pod: Pod, workload: str) -> tuple[Floats, Floats, float]:
+    def of(self, pod: Pod, workload: str) -> "PodUsage":
         """Expected mean and deviation of a pod, and the number of pods that it is."""
         ...
 
@@ -161,12 +175,12 @@ class Nodes(Struct, frozen=True, eq=False):
         if expectations is None or not expectations.known:
             return self._expected_by_node(pod, resources)
         rows, workload = self.rows, self.workload or workload_of(pod)
-        pod_mean, pod_deviation = expectations.of(pod, workload)[:2]
+        usage = expectations.of(pod, workload)
         mean, variance = expectations.mean.take(rows, axis=0), expectations.variance.take(rows, axis=0)
         siblings, shared = expectations.siblings(workload), np.zeros((1, mean.shape[1]))
         if len(siblings):
             shared = siblings.spread(len(expectations.mean)).take(rows, axis=0)
-        everything = ExpectedLoad(mean, variance, shared, pod_mean, pod_deviation)
+        everything = ExpectedLoad(mean, variance, shared, usage.mean, usage.deviation)
         if tuple(resources) == self.snapshot.resources:
             return everything
         return ExpectedLoad._make(self._columns(values, resources) for values in everything)

@@ -7,6 +7,7 @@ in a process of its own, so that decoding and arithmetic never stall a request; 
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from loadaware.changes import Change, PodBound, PodLeft
 from loadaware.demand import DemandSettings
 from loadaware.demand_state import DemandState
 from loadaware.learning import Learning
+from loadaware.node_report import node_report
 from loadaware.pod_sums import sum_up
 from loadaware.pods import BoundPod, PodTable
 from loadaware.queries import PodReply, PodsQuery, Reply
@@ -124,6 +126,13 @@ class Observer:
         measured = dict(zip(self._settings.resources, pod.usage, strict=False))
         usage = {r: u if np.isfinite(u) else pod.shape.request(r) for r, u in measured.items()}
         return PodReply(identity, self._roster.name(pod.node_row), usage or dict(pod.shape.requests))
+
+    def node_report(self, name: str) -> dict[str, Any] | None:
+        """The samples and the pods of a node, for people; None for one that nobody told of."""
+        row = self._roster.row(name)
+        if name not in self._nodes or row is None:
+            return None
+        return node_report(row, self._settings.resources, self._window, self._pods, self._learning)
 
     # -- Told of the cluster ----------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import msgspec
 from loadaware.demand_format import encode
 from loadaware.demand_report import report
 from loadaware.observer import Observer
-from loadaware.queries import DemandQuery, Piece, PodsQuery, Query, Reply, StateQuery
+from loadaware.queries import DemandQuery, NodeQuery, Piece, PodsQuery, Query, Reply, StateQuery
 
 PIECE_BYTES = 2**20
 
@@ -26,7 +26,9 @@ def answers(observer: Observer, query: Query, now: float) -> Iterator[Reply | Pi
         yield Piece(query.number, told[start : start + PIECE_BYTES], last, refused)
 
 
-def _learned(observer: Observer, query: StateQuery | DemandQuery, now: float) -> bytes:
+def _learned(observer: Observer, query: StateQuery | DemandQuery | NodeQuery, now: float) -> bytes:
+    if isinstance(query, NodeQuery):
+        return msgspec.json.encode(observer.node_report(query.node))
     if isinstance(query, DemandQuery):
         return msgspec.json.encode(report(observer.export(now), query.sort, query.limit, query.namespace))
     return encode(observer.export(now)) if observer.worth_keeping else b""

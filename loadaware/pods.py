@@ -170,6 +170,22 @@ class PodTable:
         """The slots of all pods, in the order of `identities`."""
         return np.fromiter(self._slots.values(), dtype=np.intp, count=len(self._slots))
 
+    def on(self, node_row: int) -> Ints:
+        """The slots of the pods on a node."""
+        return np.flatnonzero(self._columns.nodes == node_row)
+
+    def key(self, slot: int) -> str:
+        """namespace/name of the pod in a slot."""
+        return self._key_of[slot]
+
+    def usage(self, slots: Ints) -> Floats:
+        """What was last measured of the pods in these slots (pod, resource)."""
+        return self._columns.usage[slots]
+
+    def bound_at(self, slots: Ints) -> Floats:
+        """When the pods in these slots were bound."""
+        return self._columns.bound_at[slots]
+
     def requests(self, slots: Ints, resources: tuple[str, ...]) -> Floats:
         """What the pods in these slots request (pod, resource)."""
         return self.amounts(resources)[0][self._columns.shapes[slots]]

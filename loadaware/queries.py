@@ -30,7 +30,14 @@ class DemandQuery(msgspec.Struct, frozen=True):
     namespace: str | None = None
 
 
-Query = PodsQuery | StateQuery | DemandQuery
+class NodeQuery(msgspec.Struct, frozen=True):
+    """The samples and the pods of one node, as JSON: see node_report."""
+
+    number: int
+    node: str
+
+
+Query = PodsQuery | StateQuery | DemandQuery | NodeQuery
 
 
 class PodReply(msgspec.Struct, frozen=True):

@@ -5,7 +5,8 @@ The observer's messages arrive here (`take`); requests ask here. Nothing waits.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,7 @@ from loadaware.ladder import Rung
 from loadaware.node_series import NodeFacts, Shown
 from loadaware.queries import Piece, Reply
 from loadaware.questions import Questions
+from loadaware.recorded import Recorded
 from loadaware.snapshot import Snapshot
 from loadaware.status import Status
 from loadaware.telemetry import BUSY_ABOVE, Telemetry
@@ -32,7 +34,7 @@ from loadaware.window import Bools
 
 logger = logging.getLogger(__name__)
 
-Message = Snapshot | Status | Reply | Piece | Sequence[Change]
+Message = Snapshot | Status | Reply | Piece | Recorded | Sequence[Change]
 MOST_SOURCES = 8
 """Sources whose age is told; a configuration has two."""
 
@@ -54,6 +56,7 @@ class Service:
         self.status = Status()
         self._ready_at = clock() + readiness_grace_seconds
         self._measured = False
+        self.leaving = False
         self._rung = Rung.UNKNOWN
         self.questions = Questions()
         self.demand_questions = DemandQuestions()
@@ -64,6 +67,11 @@ class Service:
         self._counted_failures: Counter[tuple[str, str]] = Counter()
         self._counted_spent: dict[str, tuple[int, float]] = {}
         self._sources: dict[str, float] = {}
+        self.beside: Callable[[], Mapping[str, Any]] | None = None
+        """What else there is to show beside this cluster: the demo has a second one."""
+        self.on_recorded: Callable[[Recorded], None] = lambda _: None
+        """Called when what the recorder announced is in force."""
+        self._announced: Recorded | None = None
 
     def take(self, message: Message) -> None:
         """A message of the observer, in its order."""
@@ -73,6 +81,9 @@ class Service:
             self.questions.take(message)
         elif isinstance(message, Piece):
             self.demand_questions.take(message)
+        elif isinstance(message, Recorded):
+            self._announced = message
+            return
         elif isinstance(message, Snapshot):
             self._compare(self.adviser.snapshot, message)
             self.adviser.receive(message)
@@ -81,6 +92,9 @@ class Service:
             for change in message:
                 self.adviser.receive(change)
                 self.hindsight.change(change)
+        if self._announced is not None and not isinstance(message, Status | Reply | Piece):
+            self.on_recorded(self._announced)
+            self._announced = None
         self._note_rung()
 
     def _compare(self, before: Snapshot, after: Snapshot) -> None:
@@ -102,13 +116,14 @@ class Service:
         self.status = status
 
     def readiness(self) -> tuple[bool, dict[str, Any]]:
-        """Ready after the first good reading or the grace; later loss shows, but never makes it unready."""
+        """Ready after the first good reading or the grace; later loss shows, but never makes it unready. Leaving does."""
         self._note_rung()
-        ready = self._measured or self.clock() >= self._ready_at
+        ready = not self.leaving and (self._measured or self.clock() >= self._ready_at)
         snapshot = self.adviser.snapshot
         age = self._data_age()
         return ready, {
             "ready": ready,
+            "leaving": self.leaving,
             "measured": self._measured,
             "mode": self.hindsight.mode,
             "nodes": len(snapshot.names),
@@ -128,6 +143,10 @@ class Service:
                 "forbidden": list(self.status.forbidden),
             },
         }
+
+    def source_ages(self) -> dict[str, float]:
+        """Seconds since the last good reading of each source."""
+        return {source: max(self.clock() - last, 0.0) for source, last in self._sources.items()}
 
     def believed(self) -> Callable[[], list[dict[str, Any]]]:
         """What is believed about each node now, as work for any thread: it looks at nothing that changes."""
@@ -155,8 +174,8 @@ class Service:
         for rung, count in self._nodes_on_rung().items():
             telemetry.nodes_on_rung.labels(rung).set(count)
         telemetry.source_rung.set(self._source_rung())
-        for source, last_success in self._sources.items():
-            telemetry.source_age.labels(source).set(max(self.clock() - last_success, 0.0))
+        for source, age in self.source_ages().items():
+            telemetry.source_age.labels(source).set(age)
         self._update_plugins()
         self._update_cluster(snapshot)
         self._update_in_flight(snapshot)
@@ -199,6 +218,16 @@ class Service:
         self.telemetry.in_flight_cores.set(round(cores + more_cores, 6))
         learned = snapshot.expected
         self.telemetry.learned_workloads.set(0 if learned is None else len(learned.workloads))
+
+    @contextmanager
+    def adviser_unnoticed(self) -> Iterator[Adviser]:
+        """The adviser for a question of people: what its plugins do meanwhile is not counted, nor held against them."""
+        adviser = self.adviser
+        before, adviser.breaker = adviser.breaker, adviser.breaker.aside()
+        try:
+            yield adviser
+        finally:
+            adviser.breaker = before
 
     def node_facts(self) -> NodeFacts:
         """What series per node are made of, as of now."""

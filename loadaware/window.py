@@ -109,6 +109,13 @@ class Window:
         oldest: Floats = np.where(self._inside(times), times, np.inf).min(axis=1, initial=np.inf)
         return oldest
 
+    def samples(self, row: int) -> tuple[Floats, Floats]:
+        """Times of one row's samples inside the window, oldest first, and their values (resource, sample)."""
+        times = self._times[row]
+        inside = np.flatnonzero(self._inside(times[None, :])[0])
+        order = inside[np.argsort(times[inside])]
+        return times[order], self._values[row][:, order]
+
     def append(self, rows: Ints, usage: Floats, times: Floats) -> Bools:
         """Add one sample per row where its time advances; tell which were added. Rows must be unique."""
         fresh: Bools = times > self.newest(rows)

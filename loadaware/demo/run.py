@@ -14,16 +14,17 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from rich.console import Console
 
 from collectors.cluster import Event
 from collectors.reading import Reading
 from loadaware.demo.clock import DemoClock
+from loadaware.demo.comparison import comparison
 from loadaware.demo.extender_client import HttpExtender, NoAdvice
 from loadaware.demo.frame import ExtenderView, Frame
 from loadaware.demo.plain import PlainView, summary
@@ -57,6 +58,10 @@ class Service(Protocol):
         """Where news go."""
         ...
 
+    def show_beside(self, told: Callable[[], Mapping[str, Any]]) -> None:
+        """What the page shows beside the cluster that is served: the other one. It may be called in any thread."""
+        ...
+
     def serving(self, listener: socket.socket) -> AbstractAsyncContextManager[None]:
         """Answer on this socket, which listens already, as long as the block is entered."""
         ...
@@ -69,7 +74,7 @@ class DemoSettings:
     world: WorldSettings = field(default_factory=WorldSettings)
     host: str = "127.0.0.1"
     port: int = 8090
-    page: str = "/nodes?sort=cpu"
+    page: str = "/"
     """What to open in a browser."""
     speed: float = 60.0
     """Simulated seconds in a real one."""
@@ -137,6 +142,7 @@ class _Demo:
         self._world = world = World(settings.world)
         self._clock = DemoClock(world.scenario.settings.start, settings.speed, time.monotonic)
         self._service = build(self._clock)
+        self._service.show_beside(lambda: comparison(self._frame()))
         host, port = listener.getsockname()[:2]
         self._extender = HttpExtender(f"http://{host}:{port}", settings.extender_weight)
         self._page = f"http://{host}:{port}{settings.page}"

@@ -17,6 +17,7 @@ import msgspec
 from prometheus_client import Counter
 
 from collectors.manifests import Pod
+from loadaware.decisions import Decision
 from loadaware.errors import LoadAwareError, RequestError
 from loadaware.extender import protocol
 from loadaware.extender.large_bodies import MOST_NODES
@@ -53,10 +54,11 @@ class Answers:
         self._skipped: dict[tuple[str, str], dict[str, str]] = {}
         self._counts: dict[tuple[str, str], Counts] = {}
         self._counted: Counts | None = None
+        self._decided: Decision | None = None
 
-    def answer(self, verb: str, body: bytes, profile: str | None) -> Answer:
-        """The answer to a whole body, at once. Raises nothing."""
-        started, self._counted = time.perf_counter(), None
+    def answer(self, verb: str, body: bytes, profile: str | None, trace: str | None = None) -> Answer:
+        """The answer to a whole body, at once. Raises nothing. `trace` is the `traceparent` that came with it."""
+        started, self._counted, self._decided = time.perf_counter(), None, None
         try:
             arguments = protocol.decode_arguments(body, keep_nodes=verb == "filter")
             content = self.content(verb, arguments, profile)
@@ -65,13 +67,14 @@ class Answers:
         except Exception:
             logger.exception("%s failed before its pod was read", verb)
             return self.refused(verb, "internal", "an internal error; the log tells more", 500)
-        self.took(time.perf_counter() - started)
+        self._took(time.perf_counter() - started, trace)
         return Answer(200, content)
 
-    def took(self, seconds: float) -> None:
-        """What the request that was counted last took."""
+    def _took(self, seconds: float, trace: str | None) -> None:
         if self._counted is not None:
             self._counted.duration.observe(seconds)
+        if self._decided is not None:
+            self._decided.took_seconds, self._decided.trace = seconds, trace
 
     def settle(self) -> None:
         """Book the pod that was ranked last: after its answer has gone, or before the next question is looked at."""
@@ -135,7 +138,7 @@ class Answers:
         if self.service.hindsight.mode == "shadow":
             return Filtering(self._only_think("filter", arguments, profile), tuple(arguments.names), {}, {})
         filtering = self.service.adviser.filter(arguments.pod, arguments.names, profile)
-        self.service.hindsight.filtered(arguments.pod, filtering, len(arguments.names))
+        self._decided = self.service.hindsight.filtered(arguments.pod, filtering, len(arguments.names))
         telemetry = self.service.telemetry
         for rule, count in filtering.rejections.items():
             telemetry.rejected.labels(filtering.profile, rule).inc(count)
@@ -154,7 +157,7 @@ class Answers:
             return protocol.encode_all_equal(arguments)
         ranking = self.service.adviser.rank(arguments.pod, arguments.names, profile)
         self.service.telemetry.ranked(ranking.profile, ranking.scores)
-        self.service.hindsight.ranked(arguments.pod, ranking, len(arguments.names))
+        self._decided = self.service.hindsight.ranked(arguments.pod, ranking, len(arguments.names))
         self._count("prioritize", ranking.profile, len(arguments.names), arguments.doubts)
         self._note_skipped("prioritize", ranking.profile, ranking.skipped)
         return protocol.encode_priorities(ranking)

@@ -1,4 +1,4 @@
-"""The ASGI app: filter, prioritize, health, metrics, nodes. A handler reads, asks, answers.
+"""The ASGI app: kube-scheduler's verbs, health, and what is for people (people.py). A handler reads, asks, answers.
 
 It is the plain way. What kube-scheduler asks at every pod does not come by here but takes the short one (hot_path.py),
 unless there is something unusual about it; `Answers` is behind both.
@@ -8,10 +8,8 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import msgspec
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -19,79 +17,99 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from loadaware.config import PeopleSection
 from loadaware.errors import LoadAwareError, RequestError
-from loadaware.exposition import Exposition, nodes_asked
+from loadaware.extender.access import Gate
 from loadaware.extender.answers import Answer, Answers
 from loadaware.extender.cluster_verbs import bind, preempt
-from loadaware.extender.decision_answers import DecisionAnswers
 from loadaware.extender.demand_answers import DemandAnswers
 from loadaware.extender.large_answers import LargeAnswers
 from loadaware.extender.large_bodies import MOST_AT_ONCE_BYTES, LargeBodies, MemoryFile, read_at_once
+from loadaware.extender.people import SETTINGS, People
+from loadaware.extender.trace_context import trace_of
 from loadaware.extender.watcher import watcher_metrics
 from loadaware.service import Service
 
-FRONT_PAGE = """loadaware: real load for kube-scheduler
+EXTENDER_PAGE = """loadaware: real load for kube-scheduler
 
 POST /filter, /prioritize         kube-scheduler asks here; also /<profile>/filter, /<profile>/prioritize
 POST /preempt, /bind              the same, when its configuration names these verbs
 GET  /watcher, /watcher/health    load-watcher's API, for Trimaran's plugins
-GET  /nodes                       what is believed about each node now; ?sort=cpu the most utilized first
-GET  /explain?pod=namespace/name  why did this pod land there? also &node=... (why not that one), &nodes=50
-GET  /decisions                   the last answers, newest first; ?limit=50, &namespace=..., &node=...
-GET  /shadow                      how profiles in shadow would have decided
-GET  /demand                      what workloads request, what they use, what they should request;
-                                  ?sort=cpu (or memory, pods, name), &limit=50, &namespace=...
 GET  /demand/state                all that was learned, for another replica
 GET  /healthz, /readyz            alive; ready, and how the metric source is doing
-GET  /metrics                     for Prometheus; ?nodes=all (or a number) for series of more nodes than usual
+
+Everything for people, and /metrics, {where}.
 """
 
 
-def make_app(service: Service, body_limit_bytes: int) -> Starlette:
-    """The app over a service."""
-    return app_over(Answers(service, body_limit_bytes), LargeBodies())
+def make_app(service: Service, body_limit_bytes: int, section: PeopleSection | None = None) -> Starlette:
+    """The app over a service, with everything."""
+    section = section or PeopleSection(port=None)
+    gate = Gate(section)
+    return app_over(Answers(service, body_limit_bytes), LargeBodies(), gate, people=People(service, section, gate))
 
 
-def app_over(answers: Answers, bodies: LargeBodies) -> Starlette:
-    """The app over answers that others give, too."""
-    handlers = _Handlers(answers, bodies)
-    return Starlette(routes=handlers.routes(), exception_handlers={HTTPException: handlers.no_such_thing})
+def app_over(
+    answers: Answers,
+    bodies: LargeBodies,
+    gate: Gate,
+    *,
+    verbs: bool = True,
+    people: People | None = None,
+    elsewhere: str = "is switched off",
+) -> Starlette:
+    """The app over answers that others give, too. Without people, `elsewhere` says where they are served."""
+    handlers = _Handlers(answers, bodies, gate, elsewhere)
+    routes = [*(handlers.verbs() if verbs else ()), *handlers.routes(), *(people.routes() if people else ())]
+    if people is None:
+        routes.append(Route("/", handlers.front_page, methods=["GET"]))
+    return Starlette(routes=routes, exception_handlers={HTTPException: handlers.no_such_thing})
+
+
+def people_app(answers: Answers, bodies: LargeBodies, gate: Gate, people: People) -> Starlette:
+    """What the people's own port serves: health, and what is theirs."""
+    handlers = _Handlers(answers, bodies, gate, "is here")
+    routes = [*handlers.health(), *people.routes()]
+    return Starlette(routes=routes, exception_handlers={HTTPException: handlers.no_such_thing})
 
 
 VERBS = ("filter", "prioritize", "preempt", "bind")
 
 
 class _Handlers:
-    def __init__(self, answers: Answers, bodies: LargeBodies) -> None:
+    def __init__(self, answers: Answers, bodies: LargeBodies, gate: Gate, elsewhere: str) -> None:
         self._service = answers.service
         self._answers = answers
         self._bodies = bodies
         self._large = LargeAnswers(answers, bodies)
-        self._exposition = Exposition(answers.service)
+        self._gate = gate
+        self._elsewhere = elsewhere
 
-    def routes(self) -> list[Route]:
-        extender = [
+    def verbs(self) -> list[Route]:
+        """kube-scheduler's."""
+        return [
             Route(f"{prefix}/{verb}", self._answering(verb), methods=["POST"])
             for verb in VERBS
             for prefix in ("", "/{profile}")
         ]
+
+    def health(self) -> list[Route]:
+        """For probes: never behind a token."""
+        return [Route("/healthz", _healthz, methods=["GET"]), Route("/readyz", self._readyz, methods=["GET"])]
+
+    def routes(self) -> list[Route]:
+        """For other machines."""
         learned = DemandAnswers(self._service.demand_questions)
-        decided = DecisionAnswers(self._service.hindsight, lambda: self._service.adviser.settings.shadows)
-        people = {
-            "/": _front_page,
-            "/healthz": _healthz,
-            "/readyz": self._readyz,
-            "/metrics": self._metrics,
-            "/nodes": self._nodes,
-            "/decisions": decided.decisions,
-            "/explain": decided.explain,
-            "/shadow": decided.shadow,
-            "/demand": learned.demand,
-            "/demand/state": learned.state,
+        machines = {
+            "/demand/state": self._gate.guarded(learned.state),
             "/watcher": self._watcher,
             "/watcher/health": self._watcher_health,
         }
-        return extender + [Route(path, handler, methods=["GET"]) for path, handler in people.items()]
+        return self.health() + [Route(path, handler, methods=["GET"]) for path, handler in machines.items()]
+
+    async def front_page(self, _: Request) -> Response:
+        """Where people are not served."""
+        return PlainTextResponse(EXTENDER_PAGE.format(where=self._elsewhere))
 
     def _answering(self, verb: str) -> Callable[[Request], Awaitable[Response]]:
         """Wrap a verb: read the body within the limit, answer it, and turn trouble into a clear answer."""
@@ -100,7 +118,7 @@ class _Handlers:
             profile = request.path_params.get("profile")
             try:
                 async with self._body(request) as body:
-                    return await self._to(verb, body, profile)
+                    return await self._to(verb, body, profile, request)
             except ClientDisconnect:
                 return _response(self._answers.disconnected(verb))
             except LoadAwareError as error:
@@ -108,13 +126,14 @@ class _Handlers:
 
         return answer
 
-    async def _to(self, verb: str, body: bytes | MemoryFile, profile: str | None) -> Response:
+    async def _to(self, verb: str, body: bytes | MemoryFile, profile: str | None, request: Request) -> Response:
         started = time.perf_counter()
         content: bytes | MemoryFile | Answer
         if isinstance(body, MemoryFile):
             content = await self._large.answer(verb, body, profile)
         elif verb in ("filter", "prioritize"):
-            content = self._answers.answer(verb, body, profile)
+            trace = trace_of(request.headers.get("traceparent", "").encode())
+            content = self._answers.answer(verb, body, profile, trace)
         else:
             content = await (preempt if verb == "preempt" else bind)(self._service, body, profile)
         if isinstance(content, Answer):
@@ -143,7 +162,8 @@ class _Handlers:
             raise error
         verb = request.url.path.rpartition("/")[2]
         reason = "wrong_method" if error.status_code == 405 else "unknown_path"
-        problem = f"{request.method} {request.url.path:.100}: {error.detail}; GET / lists what there is"
+        theirs = f"; what is for people {self._elsewhere}" if request.url.path in SETTINGS else ""
+        problem = f"{request.method} {request.url.path:.100}: {error.detail}{theirs}; GET / lists what there is"
         answer = _response(
             self._answers.refused(verb if verb in VERBS else "other", reason, problem, error.status_code)
         )
@@ -178,35 +198,9 @@ class _Handlers:
         ready, facts = self._service.readiness()
         return _json(facts, 200 if ready else 503)
 
-    async def _metrics(self, request: Request) -> Response:
-        try:
-            nodes = nodes_asked(request.query_params.get("nodes"), self._service.shown.nodes)
-        except ValueError as error:
-            return _json({"error": str(error)}, 400)
-        return Response(await self._exposition.text(nodes), media_type=CONTENT_TYPE_LATEST)
-
-    async def _nodes(self, request: Request) -> Response:
-        """In another thread: thousands of nodes are a fifth of a second, and kube-scheduler must not wait for it."""
-        sort = request.query_params.get("sort", "name")
-        believed, resources = self._service.believed(), self._service.adviser.snapshot.resources
-        if sort != "name" and sort not in resources:
-            return _json({"error": f"sort is name or one of: {', '.join(resources)}; not {sort:.100}"}, 400)
-        return await asyncio.to_thread(lambda: _json({"nodes": _sorted(believed(), sort)}))
-
-
-def _sorted(nodes: list[dict[str, Any]], resource: str) -> list[dict[str, Any]]:
-    """By name as they are; by a resource the most utilized first, those not measured last."""
-    if resource == "name":
-        return nodes
-    return sorted(nodes, key=lambda node: -(node["usage"][resource]["utilization"] or 0.0))
-
 
 async def _healthz(_: Request) -> Response:
     return PlainTextResponse("ok\n")
-
-
-async def _front_page(_: Request) -> Response:
-    return PlainTextResponse(FRONT_PAGE)
 
 
 def _declared_length(request: Request) -> float:

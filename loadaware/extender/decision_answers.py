@@ -59,7 +59,7 @@ class DecisionAnswers:
         for decision in list(decisions):
             if namespace in (None, decision.pod.namespace):
                 decisions.settle(decision)
-                if node is None or _about(decision, node):
+                if node is None or about(decision, node):
                     found.append(decision)
                     if len(found) == limit:
                         break
@@ -126,7 +126,7 @@ def _pod(asked: Mapping[str, str]) -> str:
     return pod
 
 
-def _about(decision: Decision, node: str) -> bool:
+def about(decision: Decision, node: str) -> bool:
     """Whether a node was asked about (of a filter: rejected), or was chosen."""
     record = decision.record
     if decision.chosen == node:

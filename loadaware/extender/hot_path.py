@@ -19,6 +19,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 from loadaware.extender.answers import Answers
 from loadaware.extender.connections import BoundedConnections
 from loadaware.extender.large_bodies import MOST_AT_ONCE_BYTES, read_at_once
+from loadaware.extender.trace_context import trace_of
 
 _PATH = re.compile(rb"/(?:([A-Za-z0-9._-]+)/)?(filter|prioritize)")
 _VERBS = {b"filter": "filter", b"prioritize": "prioritize"}
@@ -33,6 +34,8 @@ class HotPath(BoundedConnections):
 
     _asked: tuple[str, str | None] | None = None
     """Verb and profile of a hot request that is being read."""
+    _trace: str | None = None
+    """Its `traceparent`."""
     _pieces: list[bytes]
     _answered_one = False
     _is_last = False
@@ -112,17 +115,19 @@ class HotPath(BoundedConnections):
 
     def _is_of_plain_length(self) -> bool:
         """Whether one header tells its length, that is not too much, and none says that the body comes otherwise."""
-        length = b""
+        length, self._trace = b"", None
         for name, value in self.headers:
             if name in _UNUSUAL or (name == b"content-length" and length):
                 return False
             if name == b"content-length":
                 length = value
+            elif name == b"traceparent":
+                self._trace = trace_of(value)
         most = min(self.answers.body_limit_bytes, MOST_AT_ONCE_BYTES)
         return length.isdigit() and len(length) <= 12 and int(length) <= most
 
     def _answer(self, verb: str, profile: str | None, body: bytes) -> None:
-        status, content = self.answers.answer(verb, body, profile)
+        status, content = self.answers.answer(verb, body, profile, self._trace)
         self._answered_one = True
         default = b"".join([b"%b: %b\r\n" % header for header in self.server_state.default_headers])
         closing = b"connection: close\r\n" if self._is_last else b""

@@ -12,7 +12,7 @@ import httpx
 from prometheus_client import CollectorRegistry
 
 from loadaware.adviser import Adviser, AdviserSettings
-from loadaware.config import ServerSection
+from loadaware.config import PeopleSection, ServerSection
 from loadaware.extender.app import make_app
 from loadaware.filters.usage_threshold import UsageThreshold
 from loadaware.scorers.target_load_packing import TargetLoadPacking
@@ -97,8 +97,8 @@ class AppClient:
 class RunningServer:
     """The real server while inside `with`."""
 
-    def __init__(self, service: Service, **section: Any) -> None:
-        self.server = make_server(service, ServerSection(address="127.0.0.1", port=0, **section))
+    def __init__(self, service: Service, people: PeopleSection | None = None, **section: Any) -> None:
+        self.server = make_server(service, ServerSection(address="127.0.0.1", port=0, **section), people=people)
         self._thread = threading.Thread(target=self.server.run, daemon=True)
 
     @property

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from loadaware.config import HandOverSection
+from loadaware.config import HandOverSection, PeopleSection
 from loadaware.demand_format import encode
 from loadaware.demand_hand_over import addresses, ask_replica
 from loadaware.quantities import Duration
 from tests.collectors.fake_prometheus import FakePrometheus, Reply
 from tests.loadaware.builders import GIB
 from tests.loadaware.learned import observer_of, reading_of, rows_of, running_pod
+from tests.loadaware.running_server import RunningServer, frozen_service
 from tests.parts.processes import free_port
 
 NOW = 2000.0
@@ -39,6 +40,17 @@ def test_what_a_replica_tells_is_taken() -> None:
         state = ask_replica(section(replica.url), OWN_PORT, NOW)
     assert state is not None
     assert list(rows_of(state)["pods"]) == ["uid-web-0"]
+
+
+def test_a_replica_that_asks_for_a_token_is_told_ours(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OURS", "quite-a-secret")
+    with RunningServer(frozen_service(), PeopleSection(port=None, token_variable="OURS")) as replica:
+        for token, problem in ((None, "401"), ("wrong", "401"), ("quite-a-secret", "nothing is learned yet")):
+            caplog.clear()
+            assert ask_replica(section(replica.url), OWN_PORT, NOW, token) is None
+            assert problem in " ".join(warnings(caplog))
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,6 @@ def test_the_number_of_series_does_not_grow_with_the_cluster() -> None:
 def test_nothing_is_exported_that_is_not_an_instrument_of_ours() -> None:
     service = frozen_service()
     service.telemetry.errors.labels("filter", "internal").inc()
-    service.telemetry.duration.labels("filter").observe(0.1)
+    service.telemetry.duration.labels("filter", "default-scheduler").observe(0.1)
     families = text_string_to_metric_families(asyncio.run(Exposition(service).text(10)).decode())
     assert {sample.name for family in families for sample in family.samples} <= set(series())

@@ -7,8 +7,9 @@ import asyncio
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 import uvicorn
@@ -68,6 +69,9 @@ class StandIn:
         self.asked.append(args["Pod"]["metadata"]["name"])
         idle = self.pipeline.idle_cores()
         return JSONResponse([{"Host": n, "Score": min(30, max(0, int(idle[n])))} for n in args["NodeNames"]])
+
+    def show_beside(self, told: Callable[[], Mapping[str, Any]]) -> None:
+        self.beside = told
 
     @asynccontextmanager
     async def serving(self, listener: socket.socket) -> AsyncIterator[None]:

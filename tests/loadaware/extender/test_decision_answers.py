@@ -22,7 +22,7 @@ from tests.loadaware.builders import make_profile, make_settings
 from tests.loadaware.decided import ask, bind
 from tests.loadaware.running_server import RunningServer, arguments, frozen_service
 
-PLACE = "/api/v1/namespaces/kube-system/services/loadaware:extender/proxy"
+PLACE = "/api/v1/namespaces/kube-system/services/loadaware:people/proxy"
 
 
 def asked_service() -> Service:
