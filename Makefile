@@ -3,7 +3,7 @@ PORT ?= 8090
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-FAST := not slow and not integration and not e2e
+FAST := not slow and not integration and not e2e and not browser
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,14 +16,22 @@ test-slow: .venv/test.done ## run the slow tests: wheel in an empty environment,
 	@$(BIN)/python -m pytest -m slow tests
 integration: .venv/test.done ## run the tests that need a real Prometheus (built from source once)
 	@$(BIN)/python -m pytest -m integration tests/integration
-e2e: .venv/test.done ## run the tests that need a real control plane (built from source once)
-	@$(BIN)/python -m pytest -m e2e tests/e2e
+e2e: .venv/test.done ## run the tests that need a real control plane (built from source once; KUBERNETES=1.34 for another)
+	@LOADAWARE_KUBERNETES=$(KUBERNETES) $(BIN)/python -m pytest -m e2e tests/e2e
+browser: .venv/test.done ## run the tests of the live page, which need a Chromium (apt-get install chromium, or CHROMIUM=path)
+	@$(BIN)/python -m pytest -m browser tests/browser
+pictures: .venv/test.done ## take the pictures of the live page for the docs (needs a Chromium)
+	@$(BIN)/python -m tests.browser.take_pictures
 benchmark-quality: .venv/test.done ## compare placements with every peer, for hours (TRACES=folder RUNS=10 JOBS=2); resumable
 	@$(BIN)/python -m tests.benchmarks.measure_quality --traces "$(TRACES)" --runs $(or $(RUNS),10) $(if $(JOBS),--jobs $(JOBS))
 benchmark: .venv/test.done ## measure the wire against an extender in Go, write docs/benchmarks/wire.md (half an hour; QUICK=1: minutes)
 	@$(BIN)/python -m tests.benchmarks.measure_wire $(if $(QUICK),--quick)
+benchmark-cluster: .venv/test.done ## measure a real kube-scheduler with and without us, write docs/benchmarks/cluster.md (half an hour; QUICK=1)
+	@$(BIN)/python -m tests.benchmarks.measure_cluster $(if $(QUICK),--quick)
 chart: .venv/test.done ## make the chart's copies and schema, and the manifests from the chart (builds helm once)
 	@$(BIN)/python -m deploy.make
+benchmark-history: .venv/test.done ## measure what 14 days of a history cost, write docs/benchmarks/history.md (an hour; DAYS=0.25,1: minutes)
+	@$(BIN)/python -m tests.benchmarks.measure_history $(if $(DAYS),--days $(DAYS))
 baseline: .venv/test.done ## take the work that a request is now as the baseline of the tests
 	@$(BIN)/python -m tests.benchmarks.hot_path_counts --write
 check: .venv/test.done ## lint, format, types, import contracts
@@ -31,10 +39,10 @@ check: .venv/test.done ## lint, format, types, import contracts
 format: .venv/test.done ## mend what the linter can mend
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 lock: ## pin every dependency anew (needs `uv` on the PATH)
-	@$(UV) --group build pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra history --group build --group test pyproject.toml -o requirements/test.txt
+	@$(UV) --group build pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra tuning --group build --group test pyproject.toml -o requirements/test.txt && echo pyarrow | $(UV) -c requirements/test.txt - -o requirements/history.txt
 clean: ## remove what was made
 	@rm -rf .venv dist build .coverage* .mypy_cache .ruff_cache .hypothesis
-.PHONY: help setup run test test-slow integration e2e benchmark-quality benchmark chart baseline check format lock clean
+.PHONY: help setup run test test-slow integration e2e browser pictures benchmark-quality benchmark benchmark-cluster benchmark-history chart baseline check format lock clean
 
 UV := uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-annotate --upgrade --custom-compile-command 'make lock'
 .venv/bin/python:

@@ -17,7 +17,7 @@ import logging
 import ssl
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
@@ -115,6 +115,7 @@ class _Request:
     query: Query | None
     body: bytes | None
     seconds: float
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class KubernetesApi:
@@ -131,9 +132,17 @@ class KubernetesApi:
         """The address of the API server, for messages. Loads the credentials, so may raise as they do."""
         return self._connected().url
 
-    def get(self, path: str, query: Query | None = None, timeout_seconds: float | None = None) -> bytes:
-        """The body of a GET. The timeout bounds each wait for bytes, not the whole answer."""
-        return self._body(_Request("GET", path, query, None, timeout_seconds or self._timeout_seconds))
+    def get(
+        self,
+        path: str,
+        query: Query | None = None,
+        timeout_seconds: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """The body of a GET. The timeout bounds each wait for bytes, not the whole answer. Headers are for whoever
+        stands behind the API server's proxy.
+        """
+        return self._body(_Request("GET", path, query, None, timeout_seconds or self._timeout_seconds, headers or {}))
 
     def post(self, path: str, body: bytes, query: Query | None = None, timeout_seconds: float | None = None) -> bytes:
         """The body of the answer to a POST of JSON (a binding, an event, an access review)."""
@@ -200,7 +209,7 @@ def _connect(credentials: Credentials) -> _Connection:
 
 
 def _send(connection: _Connection, request: _Request, url: str) -> urllib3.BaseHTTPResponse:
-    headers = _headers(connection, url)
+    headers = {**_headers(connection, url), **request.headers}
     try:
         return connection.pool.request(
             request.method,

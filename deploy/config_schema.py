@@ -14,6 +14,7 @@ from loadaware.quantities import Duration, Quantity
 THE_CHARTS = {
     "Config": {"apiVersion", "kind", "mode"},
     "ServerSection": {"port", "tls"},
+    "PeopleSection": {"port", "tokenFile", "tokenVariable"},
     "DemandSection": {"stateFile", "handOver"},
 }
 """Settings that have a value of their own in the chart."""

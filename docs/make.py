@@ -22,7 +22,7 @@ One YAML file in the style of KubeSchedulerConfiguration, given by `--config` or
 the defaults below are in force: they work in a cluster with nothing but metrics-server. `loadaware check-config FILE`
 says whether a file is right and, if not, where it is wrong. While `loadaware serve` runs, the file is looked at every
 two seconds: a good one is taken whole, a bad one is refused with a log line and the old one stays in force. Changes
-under `server` need a restart.
+under `server`, `people`, `log` and `history` need a restart.
 
 Durations are written `15s`, `2m30s`, `1h`, `1d`; quantities `500m`, `2Gi`. Unknown keys are refused.
 

@@ -95,13 +95,17 @@ def cli() -> None:
     What is wrong here?         loadaware doctor
     Who requests too much?      loadaware demand
     Why did it land there?      loadaware explain shop/web-1
+    What would have been?       loadaware replay history/ --config other.yaml
+    What would be better?       loadaware tune history/ --output best.yaml
     """
 
 
 @cli.command()
 @_config_option
 @_cluster_options
-@click.option("--port", type=click.IntRange(0, 65535), help="Overrides the configuration's.")
+@click.option("--port", type=click.IntRange(0, 65535),
+              help="Overrides the configuration's; people are served there, too, without --people-port.")  # fmt: skip
+@click.option("--people-port", type=click.IntRange(0, 65535), help="Overrides the configuration's.")
 @click.option("--address", help="Overrides the configuration's.")
 @click.option("--state", "state_file", type=click.Path(dir_okay=False), help="Serve this state, frozen: no cluster.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Overrides the config's.")
@@ -111,6 +115,7 @@ def serve(  # noqa: PLR0917 - click passes options by name
     kubeconfig: str | None,
     context: str | None,
     port: int | None,
+    people_port: int | None,
     address: str | None,
     state_file: str | None,
     log_level: str | None,
@@ -119,18 +124,22 @@ def serve(  # noqa: PLR0917 - click passes options by name
     """Answer kube-scheduler: the extender.
 
     Reads the cluster's nodes, pods and usage, and answers POST /filter and /prioritize on the configured port
-    (8090). GET / lists what else there is. Stops cleanly on SIGTERM and Ctrl-C.
+    (8090). The live page, explanations and metrics are on another (8091), or with --port alone on that one. Stops
+    cleanly on SIGTERM and Ctrl-C.
     """
     from loadaware.observer_process import Order
     from loadaware.serving import run_server
 
     config = _load(config_file)
     config = _override(config, "server", port=port, address=address)
+    config = _people_port(config, port, people_port)
     config = _override(config, "log", level=log_level, format=log_format)
     if state_file is None:
         _check_source(config, config_file)
     order = None if state_file else Order(config, kubeconfig, context)
     _check_address(config.server.address, config.server.port)
+    if config.people.port not in (None, config.server.port):
+        _check_address(config.people.address or config.server.address, config.people.port)
     signal.signal(signal.SIGTERM, _stopped)
     with contextlib.suppress(KeyboardInterrupt):
         run_server(config, order, config_file, state_file)
@@ -144,8 +153,16 @@ def serve(  # noqa: PLR0917 - click passes options by name
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another cluster.")
 @click.option("--duration", type=click.FloatRange(1), help="Stop by itself after so many seconds.")
 @click.option("--picture", type=click.Path(dir_okay=False), help="Write the last frame here, as SVG.")
+@click.option("--record", default="", metavar="FOLDER", help="Record a history here, for `loadaware replay`.")
 def demo(  # noqa: PLR0917 - click passes options by name
-    port: int, nodes: int, load: float, speed: float, seed: int, duration: float | None, picture: str | None
+    port: int,
+    nodes: int,
+    load: float,
+    speed: float,
+    seed: int,
+    duration: float | None,
+    picture: str | None,
+    record: str,
 ) -> None:
     """See it work, with no cluster at hand.
 
@@ -156,7 +173,18 @@ def demo(  # noqa: PLR0917 - click passes options by name
     from loadaware.demonstration import run
 
     _check_folder("--picture", picture)
-    sys.exit(run(port=port, nodes=nodes, load=load, speed=speed, seed=seed, duration_seconds=duration, picture=picture))
+    sys.exit(
+        run(
+            port=port,
+            nodes=nodes,
+            load=load,
+            speed=speed,
+            seed=seed,
+            duration_seconds=duration,
+            picture=picture,
+            record=record,
+        )
+    )
 
 
 @cli.command()
@@ -377,17 +405,32 @@ def schedule_config(  # noqa: PLR0917 - click passes options by name
 @_config_option
 @_cluster_options
 @click.option("--server", help="A running loadaware to ask as well, such as http://127.0.0.1:8090.")
+@click.option("--ca-file", default="", help="For an https --server: the CA that signed its certificate.")
+@click.option("--cert-file", default="", help="The certificate that we show it, if it asks for one.")
+@click.option("--key-file", default="", help="Its key.  [default: it is in the same file]")
 @_output_option
-def doctor(
-    config_file: str | None, kubeconfig: str | None, context: str | None, server: str | None, output: str
+def doctor(  # noqa: PLR0917 - click passes options by name
+    config_file: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    server: str | None,
+    ca_file: str,
+    cert_file: str,
+    key_file: str,
+    output: str,
 ) -> None:
     """Check each thing that a new install gets wrong.
 
     Each line is ok, warn or fail, with the fix. Exit code 0 if nothing fails, 1 otherwise.
     """
-    from loadaware.doctor import examine, print_findings
+    from loadaware.doctor import ServerFiles, examine, print_findings
 
-    findings = examine(config_file, kubeconfig, context, server)
+    if (ca_file or cert_file or key_file) and not (server or "").startswith("https:"):
+        raise click.UsageError("--ca-file, --cert-file and --key-file are for an https --server")
+    if key_file and not cert_file:
+        raise click.UsageError("--key-file needs --cert-file beside it")
+    files = ServerFiles(ca_file, cert_file, key_file)
+    findings = examine(config_file, kubeconfig, context, server, files=files)
     if output == "json":
         print_json([finding.as_dict() for finding in findings])
     else:
@@ -465,6 +508,26 @@ def shadow(server: str | None, output: str) -> None:
     print_json(told) if output == "json" else print_shadow(told)
 
 
+def _add_commands_of_histories() -> None:
+    from loadaware.cli_histories import history, record, replay
+
+    for command in (record, history, replay):
+        cli.add_command(command)
+
+
+_add_commands_of_histories()
+
+
+def _add_commands_of_tuning() -> None:
+    from loadaware.cli_tuning import promote, tune
+
+    for command in (tune, promote):
+        cli.add_command(command)
+
+
+_add_commands_of_tuning()
+
+
 @cli.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
@@ -532,6 +595,15 @@ def _check_folder(option: str, file: str | None) -> None:
 
 def _remark(text: str) -> None:
     click.echo(f"loadaware: {text}", err=True)
+
+
+def _people_port(config: Any, port: int | None, people_port: int | None) -> Any:
+    """--port alone is one port for everything."""
+    import msgspec
+
+    if port is None and people_port is None:
+        return config
+    return msgspec.structs.replace(config, people=msgspec.structs.replace(config.people, port=people_port))
 
 
 def _override(config: Any, section: str, **values: Any) -> Any:

@@ -269,10 +269,15 @@ class ServerSection(Section, frozen=True, kw_only=True):
     """How many connections at once; further ones are answered 503."""
     drain: Duration = Duration(10.0)
     """How long requests under way may take after SIGTERM."""
+    leaving: Duration = Duration(5.0)
+    """How long after SIGTERM it goes on answering if anybody is connected: unready, and with `Connection: close` in each
+    answer, so that clients go elsewhere before the port is closed. 0s: not at all."""
     readiness_grace: Duration = Duration(60.0)
     """Ready after the first good reading, or after this long without one: answers are neutral then, not wrong."""
     tls: TLSSection | None = None
-    """HTTPS. None: plain HTTP."""
+    """HTTPS, on the people's port as well. None: plain HTTP."""
+    extender: bool = True
+    """Answer kube-scheduler's verbs. False: only what is for people, and health."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
@@ -281,6 +286,54 @@ class ServerSection(Section, frozen=True, kw_only=True):
             raise ValueError("connections must be at least 1")
         if self.body_limit < 1024:
             raise ValueError("bodyLimit must be at least 1Ki")
+        if not 0 <= self.leaving <= 300:
+            raise ValueError("leaving must be in 0s..5m")
+
+
+class PeopleSection(Section, frozen=True, kw_only=True):
+    """What people and Prometheus ask for: the page, explanations, metrics. Each can be switched off; what is off is
+    answered 404, and with all of it off nobody listens on this port.
+    """
+
+    port: int | None = 8091
+    """A port of its own, so that streams and scrapes take none of kube-scheduler's connections. null: everything is on
+    `server.port`."""
+    address: str = ""
+    """The address to listen on. Empty: `server.address`."""
+    connections: int = 256
+    """How many connections at once; further ones are answered 503."""
+    page: bool = True
+    """The live page at / and its stream."""
+    streams: int = 32
+    """How many pages may be open at once; further ones are told to come back later."""
+    nodes: bool = True
+    """/nodes and /node: what is believed about nodes, and the pods of one."""
+    explain: bool = True
+    """/explain and /decisions, and the decisions on the page."""
+    what_if: bool = True
+    """/what-if: where would this manifest go? Nothing is booked, kept or counted."""
+    shadow: bool = True
+    """/shadow."""
+    demand: bool = True
+    """/demand. (/demand/state, for other replicas, is on the extender's port.)"""
+    metrics: bool = True
+    """/metrics. It names nodes, but no pods, and asks for no token."""
+    token_file: str = ""
+    """A file with a token that must come with each request (Authorization: Bearer, or X-Loadaware-Token where a proxy
+    wants the former for itself). Read anew each time, so it may rotate. Not asked for: /healthz, /readyz, /metrics, and
+    the page's own files, which hold no data. Empty: no token."""
+    token_variable: str = ""
+    """An environment variable that holds the token, instead of a file."""
+
+    def __post_init__(self) -> None:
+        if self.port is not None and not 0 <= self.port <= 65535:
+            raise ValueError(f"port must be in 0..65535, not {self.port}")
+        if self.connections < 1:
+            raise ValueError("connections must be at least 1")
+        if not 1 <= self.streams <= 1000:
+            raise ValueError(f"streams must be in 1..1000, not {self.streams}")
+        if self.token_file and self.token_variable:
+            raise ValueError("tokenFile and tokenVariable exclude each other")
 
 
 class ReferencePod(Section, frozen=True, kw_only=True):
@@ -333,6 +386,27 @@ class DecisionsSection(Section, frozen=True, kw_only=True):
             raise ValueError(f"files must be in 1..100, not {self.files}")
 
 
+class HistorySection(Section, frozen=True, kw_only=True):
+    """What is written down of all that was seen and answered, to be replayed later; see history.md."""
+
+    folder: str = ""
+    """The folder it is written to, made if it is not there. Empty: none. Needs pyarrow."""
+    max_size: Quantity = Quantity(10 * 2**30)
+    """Once it is larger the oldest goes. 500 nodes and 15,000 pods read each minute take some 250 MB a day."""
+    max_age: Duration = Duration(14 * 86400.0)
+    """What is older goes."""
+    flush: Duration = Duration(5.0)
+    """How often it is written: what a crash can cost."""
+
+    def __post_init__(self) -> None:
+        if self.max_size < 2**20:
+            raise ValueError("maxSize must be at least 1Mi")
+        if self.max_age < 3600:
+            raise ValueError("maxAge must be at least 1h")
+        if not 1 <= self.flush <= 600:
+            raise ValueError("flush must be in 1s..10m")
+
+
 class LogSection(Section, frozen=True, kw_only=True):
     """What is written to standard error."""
 
@@ -340,6 +414,8 @@ class LogSection(Section, frozen=True, kw_only=True):
     """Lines for people, or JSON lines."""
     level: Literal["debug", "info", "warning", "error"] = "info"
     """The least severity written."""
+    pod_names: bool = True
+    """Name pods in messages. (Metrics never do.)"""
 
 
 DEFAULT_PROFILES = (ProfileSection(scorers=(ScorerReference(name="EntropicRisk"),)),)
@@ -377,8 +453,12 @@ class Config(Section, frozen=True, kw_only=True):
     said is only kept and compared: the safe way to begin."""
     decisions: DecisionsSection = DecisionsSection()
     """What is kept of answers."""
+    history: HistorySection = HistorySection()
+    """What is written down for replays."""
     server: ServerSection = ServerSection()
     """Where requests are answered."""
+    people: PeopleSection = PeopleSection()
+    """What people may see, and where."""
     telemetry: TelemetrySection = TelemetrySection()
     """What /metrics shows."""
     log: LogSection = LogSection()
@@ -394,6 +474,8 @@ class Config(Section, frozen=True, kw_only=True):
             raise ValueError(f"profiles must differ in schedulerName: {', '.join(names)}")
         if self.profiles[0].shadow:
             raise ValueError("profiles: the first one serves every other pod, so it cannot be a shadow; see `mode`")
+        if self.history.folder and not self.decisions.kept:
+            raise ValueError("history is written from the decisions that are kept: decisions.kept must be above 0")
 
 
 def load(path: str | Path) -> Config:

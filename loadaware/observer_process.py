@@ -24,6 +24,7 @@ import msgspec
 from collectors.manifests import Shape
 from loadaware.config import Config
 from loadaware.queries import Query
+from loadaware.recorded import AskedBatch, Configured
 from loadaware.service import Message
 from loadaware.snapshot import Snapshot
 from loadaware.status import Status
@@ -74,7 +75,7 @@ class ObserverProcess:
         process = self._process
         return None if process is None else process.pid
 
-    def ask(self, query: Query) -> bool:
+    def ask(self, query: Query | AskedBatch | Configured) -> bool:
         """Send the child a question; whether it could be sent. May wait for the pipe."""
         process = self._listening
         return process is not None and _send(process, query)
@@ -167,7 +168,7 @@ class ObserverProcess:
             self._deliver(message)
 
 
-def _send(process: subprocess.Popen[bytes], thing: Order | Query) -> bool:
+def _send(process: subprocess.Popen[bytes], thing: Order | Query | AskedBatch | Configured) -> bool:
     """Length and pickle, in one piece; whether the child is there to read it."""
     assert process.stdin is not None  # noqa: S101 - asked for in Popen
     packed = pickle.dumps(thing)

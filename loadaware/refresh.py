@@ -24,9 +24,12 @@ from collectors.errors import CollectorError
 from collectors.manifests import Node
 from collectors.reading import Collector, HasHistory, HasPodHistory, Reading
 from loadaware.changes import Change
+from loadaware.demand_state import DemandState
 from loadaware.observer import Observer
 from loadaware.observer_answers import answers
 from loadaware.queries import Query
+from loadaware.recorded import AskedBatch, Configured
+from loadaware.recorder import Recorder
 from loadaware.service import Message
 from loadaware.status import Status
 
@@ -60,7 +63,7 @@ class PastReading:
     reading: Reading
 
 
-Item = Event | Reading | ReadingFailed | PastReading | Query
+Item = Event | Reading | ReadingFailed | PastReading | Query | AskedBatch | Configured
 
 
 @dataclass
@@ -81,7 +84,9 @@ class Inbox:
 
 
 class Refresh:
-    """Owns the observer. `resuming`: someone has an older picture, so a failed reading is no reason to begin."""
+    """Owns the observer. `resuming`: someone has an older picture, so a failed reading is no reason to begin.
+    `recorder`: writes down what the observer is told, fed and publishes.
+    """
 
     def __init__(
         self,
@@ -91,8 +96,10 @@ class Refresh:
         *,
         hold_seconds: float = HOLD_SECONDS,
         resuming: bool = False,
+        recorder: Recorder | None = None,
     ) -> None:
         self._observer = observer
+        self._recorder = recorder
         self._publish = publish
         self._clock = clock
         self._status = Status()
@@ -115,6 +122,13 @@ class Refresh:
             self.take(batch)
             between()
 
+    def record_rest(self, inbox: Inbox) -> None:
+        """At the end: write down the answers that still wait."""
+        while batch := _drain(inbox.items, wait_seconds=0.25):
+            for item, _ in batch:
+                if isinstance(item, AskedBatch | Configured):
+                    self._record_asked(item)
+
     def take(self, batch: Sequence[tuple[Item, float]]) -> None:
         """Tell and feed what came in, and publish what follows from it."""
         changes: list[Change] = []
@@ -124,6 +138,10 @@ class Refresh:
                 self._fed(item, seconds)
             elif isinstance(item, PastReading):
                 self._observer.feed_past(item.reading)
+                if self._recorder is not None:
+                    self._recorder.past(item.reading, self._clock())
+            elif isinstance(item, AskedBatch | Configured):
+                self._record_asked(item)
             elif isinstance(item, Query):
                 for message in answers(self._observer, item, self._clock()):
                     self._publish(message)
@@ -138,13 +156,24 @@ class Refresh:
         elif self._changed_at is not None and self._clock() - self._changed_at >= NODES_CHANGED_SECONDS:
             self._publish_snapshot()
 
+    def _record_asked(self, item: AskedBatch | Configured) -> None:
+        if self._recorder is None:
+            return
+        if isinstance(item, AskedBatch):
+            self._recorder.asked(item)
+        else:
+            self._recorder.configured(item)
+
     def _begin_if_whole(self) -> None:
         if not self._missing or self._clock() >= self._begins_at:
             self._begun = True
             self._publish_snapshot()
 
     def _told(self, event: Event) -> list[Change]:
-        changes = self._observer.tell(event, self._clock())
+        now = self._clock()
+        changes = self._observer.tell(event, now)
+        if self._recorder is not None:
+            self._recorder.event(event, now)
         if isinstance(event, Forbidden):
             self._forbidden[event.kind] = event.lost
         elif isinstance(event, Relisted):
@@ -173,12 +202,17 @@ class Refresh:
 
     def _publish_changes(self, changes: list[Change]) -> None:
         for start in range(0, len(changes) if self._begun else 0, MOST_CHANGES):
-            self._publish(tuple(changes[start : start + MOST_CHANGES]))
+            some = tuple(changes[start : start + MOST_CHANGES])
+            if self._recorder is not None:
+                self._recorder.changes(len(some), self._clock())
+            self._publish(some)
         changes.clear()
 
     def _fed(self, reading: Reading, seconds: float) -> None:
         started = self._clock()
         self._observer.feed(reading, started)
+        if self._recorder is not None:
+            self._recorder.reading(reading, started)
         if self._status.consecutive_failures:
             logger.info("readings from %s work again", reading.source)
         self._status = msgspec.structs.replace(
@@ -212,7 +246,16 @@ class Refresh:
 
     def _publish_snapshot(self) -> None:
         self._changed_at = None
-        self._publish(self._observer.snapshot(self._clock()))
+        now = self._clock()
+        snapshot = self._observer.snapshot(now)
+        if self._recorder is not None:
+            self._recorder.snapshot(now)
+        self._publish(snapshot)
+        if self._recorder is not None:
+            self._recorder.checkpoint(self._learned, now)
+
+    def _learned(self) -> DemandState | None:
+        return self._observer.export(self._clock()) if self._observer.worth_keeping else None
 
     def _publish_status(self, reading_seconds: float | None = None) -> None:
         self._status = msgspec.structs.replace(

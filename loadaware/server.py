@@ -10,22 +10,33 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import msgspec
 import uvicorn
+from starlette.applications import Starlette
 
 from loadaware.adviser import AdviserSettings
-from loadaware.config import Config, ServerSection, load
+from loadaware.asked_aside import AskedAside
+from loadaware.certificates import Certificates
+from loadaware.config import Config, PeopleSection, ServerSection, load
+from loadaware.config_text import config_text, without_secrets
 from loadaware.errors import ConfigError
+from loadaware.extender.access import Gate
 from loadaware.extender.answers import Answers
-from loadaware.extender.app import app_over
+from loadaware.extender.app import app_over, people_app
+from loadaware.extender.connections import BoundedConnections
 from loadaware.extender.hot_path import hot_path
 from loadaware.extender.large_bodies import LargeBodies
+from loadaware.extender.live_stream import LiveStreams
+from loadaware.extender.people import People, features
 from loadaware.garbage import Housekeeping, collected_by_hand
 from loadaware.isolation import workers_of
+from loadaware.leaving import leave
 from loadaware.observer_process import ObserverProcess, Order
 from loadaware.profiles import adviser_settings, hindsight_settings, shown
 from loadaware.queries import Query
+from loadaware.recorded import AskedBatch, Configured
 from loadaware.service import Message, Service
 from loadaware.sources import check_source
 
@@ -38,12 +49,32 @@ RELOAD_SECONDS = 2.0
 class Server(uvicorn.Server):
     """Ends cleanly when told to. (uvicorn raises the signal again after the drain: nothing behind it would run.)"""
 
-    def __init__(self, config: uvicorn.Config, bodies: LargeBodies) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        bodies: LargeBodies,
+        service: Service,
+        leaving_seconds: float,
+        streams: LiveStreams | None = None,
+    ) -> None:
         super().__init__(config)
         self._bodies = bodies
+        self._streams = streams
+        self._service = service
+        self._leaving_seconds = leaving_seconds
+        self._patient = False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first SIGTERM leaves time for clients to go; Ctrl-C does not, nor does a second signal."""
+        self._patient = sig == signal.SIGTERM and not self.should_exit
+        super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer what is under way, then end what was started."""
+        """Let clients go, answer what is under way, then end what was started."""
+        self._service.leaving = True
+        if self._streams is not None:
+            self._streams.close()
+        await leave(self.server_state, self._leaving_seconds, hurry=lambda: not self._patient)
         await super().shutdown(sockets)
         self._bodies.close()
 
@@ -61,22 +92,84 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def make_server(service: Service, section: ServerSection, file: str = "<config>") -> Server:
-    """A uvicorn server over the app, with the limits of the configuration. Raises ConfigError for certificates."""
+class PeopleServer(uvicorn.Server):
+    """Beside the extender's, in the same event loop: it heeds no signals and ends when it is told to."""
+
+    def __init__(self, config: uvicorn.Config, streams: LiveStreams) -> None:
+        super().__init__(config)
+        self._streams = streams
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Streams would never end by themselves."""
+        self._streams.close()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """None."""
+        yield
+
+
+def make_server(
+    service: Service, section: ServerSection, file: str = "<config>", people: PeopleSection | None = None
+) -> Server:
+    """A uvicorn server over the app, with the limits of the configuration. Raises ConfigError for certificates and for
+    a token that cannot be read. What is for people is served too, unless it has a port of its own.
+    """
+    people = people or PeopleSection(port=None)
+    answers, bodies, gate = Answers(service, int(section.body_limit)), LargeBodies(), Gate(people, file)
+    theirs = (
+        None if has_own_port(section, people) or not any(features(people).values()) else People(service, people, gate)
+    )
+    elsewhere = f"is on port {people.port}" if has_own_port(section, people) else "is switched off"
+    app = app_over(answers, bodies, gate, verbs=section.extender, people=theirs, elsewhere=elsewhere)
+    http = hot_path(answers) if section.extender else BoundedConnections
+    config = _uvicorn_config(app, http, section, section.address, section.port, section.connections, file)
+    return Server(config, bodies, service, section.leaving, theirs.streams if theirs else None)
+
+
+def make_people_server(
+    service: Service, section: ServerSection, people: PeopleSection, file: str = "<config>"
+) -> PeopleServer | None:
+    """The server on the people's own port; None if they have none. Raises ConfigError as make_server does."""
+    if not has_own_port(section, people) or people.port is None:
+        return None
+    gate = Gate(people, file)
+    theirs = People(service, people, gate)
+    app = people_app(Answers(service, int(section.body_limit)), LargeBodies(), gate, theirs)
+    address = people.address or section.address
+    config = _uvicorn_config(app, BoundedConnections, section, address, people.port, people.connections, file)
+    return PeopleServer(config, theirs.streams)
+
+
+def has_own_port(section: ServerSection, people: PeopleSection) -> bool:
+    """Whether what is for people is served, and apart from the extender. (Port 0 is any free one.)"""
+    apart = people.port is not None and (people.port != section.port or people.port == 0)
+    return apart and any(features(people).values())
+
+
+def _uvicorn_config(  # noqa: PLR0917 - what, how, where
+    app: Starlette,
+    http: type[BoundedConnections],
+    section: ServerSection,
+    address: str,
+    port: int,
+    connections: int,
+    file: str,
+) -> uvicorn.Config:
     tls = section.tls
-    answers, bodies = Answers(service, int(section.body_limit)), LargeBodies()
     config = uvicorn.Config(
-        app_over(answers, bodies),
-        host=section.address,
-        port=section.port,
-        http=hot_path(answers),
+        app,
+        host=address,
+        port=port,
+        http=http,
         loop="uvloop",
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=section.connections,
+        limit_concurrency=connections,
         timeout_keep_alive=math.ceil(section.keep_alive),
         timeout_graceful_shutdown=math.ceil(section.drain),
         ssl_certfile=tls.cert_file if tls else None,
@@ -89,7 +182,7 @@ def make_server(service: Service, section: ServerSection, file: str = "<config>"
     except OSError as error:  # unreadable, not PEM, or a key that does not belong to the certificate
         files = ", ".join(filter(None, msgspec.structs.astuple(tls) if tls else ()))
         raise ConfigError(file, "server.tls", f"{files}: {error}") from error
-    return Server(config, bodies)
+    return config
 
 
 async def serve(service: Service, config: Config, order: Order | None = None, config_file: str | None = None) -> None:
@@ -100,24 +193,38 @@ async def serve(service: Service, config: Config, order: Order | None = None, co
         with contextlib.suppress(RuntimeError):  # the loop has ended: nobody is left to tell
             loop.call_soon_threadsafe(service.take, message)
 
-    server = make_server(service, config.server, config_file or "<defaults>")
+    file = config_file or "<defaults>"
+    server = make_server(service, config.server, file, config.people)
+    people = make_people_server(service, config.server, config.people, file)
     if service.api is not None:
         _ = service.api.url  # no credentials at all are wrong input; an API server that is away will come back
     observers = Observers(deliver, order)
     service.questions.send = service.demand_questions.send = observers.ask
+    asked = AskedAside(service.hindsight.decisions, observers.ask) if config.history.folder else None
+    if asked is not None:
+        service.on_recorded = asked.heard
+        asked.start()
     start_workers(service.adviser.settings)
-    reloading = Reloading(service, observers, config_file, config) if config_file else None
+    reloading = Reloading(service, observers, config_file, config, asked) if config_file else None
     housekeeping = Housekeeping(lambda: server.server_state.total_requests)
-    tasks = [asyncio.create_task(each.run()) for each in (reloading, housekeeping) if each]
+    tls, contexts = config.server.tls, [each.config.ssl for each in (server, people) if each is not None]
+    certificates = [Certificates(context, tls) for context in contexts if tls and context]
+    tasks = [asyncio.create_task(each.run()) for each in (reloading, housekeeping, *certificates) if each]
+    beside = None if people is None else asyncio.create_task(people.serve())
     try:
         with collected_by_hand():
             await server.serve()
     finally:
+        if people is not None and beside is not None:
+            people.should_exit = True
+            await asyncio.gather(beside, return_exceptions=True)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         stop_workers(service.adviser.settings)
         await asyncio.to_thread(service.hindsight.close)
+        if asked is not None:
+            await asyncio.to_thread(asked.close)
         await asyncio.to_thread(observers.stop)
 
 
@@ -136,11 +243,11 @@ class Observers:
             if self._order is None or self._current is None or _observed(config) == _observed(self._order.config):
                 return
             self._current.stop()
-            config = msgspec.structs.replace(config, log=self._order.config.log)
+            config = msgspec.structs.replace(config, log=self._order.config.log, history=self._order.config.history)
             self._order = msgspec.structs.replace(self._order, config=config, resuming=True)
             self._current = self._started(self._order)
 
-    def ask(self, query: Query) -> bool:
+    def ask(self, query: Query | AskedBatch | Configured) -> bool:
         """Send a question to the process of the moment; whether it could be sent."""
         current = self._current
         return current is not None and current.ask(query)
@@ -158,6 +265,10 @@ class Observers:
         return process
 
 
+def _fixed(config: Config) -> tuple[object, ...]:
+    return config.server, config.people, config.log, config.history
+
+
 def _observed(config: Config) -> tuple[object, ...]:
     return config.source, config.second_source, config.interval, config.window, config.high_priority, config.demand
 
@@ -165,8 +276,11 @@ def _observed(config: Config) -> tuple[object, ...]:
 class Reloading:
     """Takes the configuration file anew whenever it changes: all of it, or nothing."""
 
-    def __init__(self, service: Service, observers: Observers, file: str, config: Config) -> None:
+    def __init__(
+        self, service: Service, observers: Observers, file: str, config: Config, asked: AskedAside | None = None
+    ) -> None:
         self._service = service
+        self._asked = asked
         self._observers = observers
         self._file = file
         self._content = _content(file)
@@ -201,14 +315,16 @@ class Reloading:
         logger.error("the new configuration is refused, the old one stays: %s", problem)
 
     async def _take(self, config: Config, settings: AdviserSettings) -> None:
-        if (config.server, config.log) != (self._config.server, self._config.log):
-            logger.warning("changes under `server` and `log` need a restart; the rest is taken")
+        if _fixed(config) != _fixed(self._config):
+            logger.warning("changes under `server`, `people`, `log` and `history` need a restart; the rest is taken")
         before = self._service.adviser.settings
         start_workers(settings)
         self._service.adviser.configure(settings)
         self._service.shown = shown(config)
         self._service.hindsight.configure(hindsight_settings(config))
         stop_workers(before)
+        if self._asked is not None:
+            self._asked.configured(config_text(without_secrets(config)), self._service.clock())
         await asyncio.to_thread(self._observers.replace, config)
         self._config = config
         self._service.telemetry.config_reloads.labels("taken").inc()

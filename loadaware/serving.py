@@ -10,7 +10,7 @@ from loadaware.config import Config
 from loadaware.garbage import keep_freed_memory
 from loadaware.logs import configure_logs
 from loadaware.observer_process import Order
-from loadaware.server import serve
+from loadaware.server import has_own_port, serve
 from loadaware.state import load_state
 from loadaware.wiring import make_service
 
@@ -27,5 +27,8 @@ def run_server(config: Config, order: Order | None, config_file: str | None, sta
         service.take(load_state(state_file))
     scheme = "https" if config.server.tls else "http"
     logger.info("serving on %s://%s:%d", scheme, config.server.address, config.server.port)
+    if has_own_port(config.server, config.people):
+        address = config.people.address or config.server.address
+        logger.info("for people on %s://%s:%d", scheme, address, config.people.port)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(service, config, order, config_file))

@@ -5,14 +5,15 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from prometheus_client import CollectorRegistry
 
 from collectors.cluster import Forbidden, Kind, Relisted
-from collectors.errors import SourceUnreachableError
+from collectors.errors import HistoryError, SourceUnreachableError
+from collectors.history import HistoryWriter
 from collectors.kubernetes_api import Credentials, KubernetesApi
 from collectors.reading import Collector, HasHistory, NodeIdentity, Reading
 from collectors.watch import Watch
@@ -22,14 +23,18 @@ from loadaware.config import Config
 from loadaware.demand_file import DemandFile, Keeping
 from loadaware.demand_hand_over import ask_replica
 from loadaware.demand_state import DemandState
+from loadaware.extender.access import token_of
 from loadaware.observer import Observer
 from loadaware.observer_process import Order
 from loadaware.profiles import adviser_settings, hindsight_settings, observer_settings, shown
 from loadaware.queries import Query
+from loadaware.recorded import AskedBatch, Configured, Recorded
+from loadaware.recorder import Recorder, beginning_of, limits_of
 from loadaware.refresh import Inbox, PastReading, ReadingFailed, Refresh, bring_past_pods, keep_reading
 from loadaware.service import Message, Service
 from loadaware.snapshot import Snapshot
 from loadaware.sources import has_past, make_collector
+from loadaware.standing_clock import StandingClock
 from loadaware.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
@@ -47,6 +52,8 @@ def make_service(
     api: KubernetesApi | None = None,
 ) -> Service:
     """What the server serves, without anything that brings news yet. Raises ConfigError."""
+    if config.history.folder:
+        clock = StandingClock(clock)
     adviser = Adviser(adviser_settings(config, file), clock, time.perf_counter)
     telemetry = Telemetry(CollectorRegistry(), __version__)
     service = Service(adviser, telemetry, clock, config.server.readiness_grace, api)
@@ -81,11 +88,19 @@ def make_sources(order: Order) -> Sources:
     return Sources(observer, api, watches, collector, config.window.length if has_past(config) else 0.0)
 
 
-def observe(order: Order, publish: Callable[[Message], None], inbox: Inbox) -> None:
-    """The observer process' whole life: watch, read, publish, and answer what is put into the inbox."""
+def observe(order: Order, publish: Callable[[Message], None], inbox: Inbox, recorder: Recorder | None = None) -> None:
+    """The observer process' whole life: watch, read, publish, and answer what is put into the inbox.
+
+    Without a recorder, one is made if the configuration names a folder for a history.
+    """
     sources, demand = make_sources(order), order.config.demand
-    learned_until = restore_demand(order.config, sources.observer, time.time())
-    refresh = Refresh(sources.observer, publish, time.time, resuming=order.resuming)
+    recorder = recorder or _recorder_if_any(order.config, publish)
+    learned = known_demand(order.config, time.time())
+    learned_until = restore_demand(learned, sources.observer)
+    if recorder is not None:
+        recorder.began(time.time(), learned)
+        recorder.start()
+    refresh = Refresh(sources.observer, publish, time.time, resuming=order.resuming, recorder=recorder)
     for watch in sources.watches:
         _in_thread(f"watch-{watch.kind}", inbox, partial(watch.run, inbox.put))
 
@@ -102,19 +117,46 @@ def observe(order: Order, publish: Callable[[Message], None], inbox: Inbox) -> N
     refresh.run(inbox, keeping.tick if keeping else lambda: None)
     if keeping is not None:
         keeping.close()
+    if recorder is not None:
+        refresh.record_rest(inbox)
+        recorder.close()
 
 
-def restore_demand(config: Config, observer: Observer, now: float) -> float:
-    """Give the observer what was learned before: kept in a file, known by a replica. Until when that goes (or -inf)."""
+def make_recorder(
+    config: Config, folder: str, publish: Callable[[Message], None] = lambda _: None, *, requests: bool
+) -> Recorder:
+    """Writes what is observed to that folder. Raises HistoryError if that cannot be."""
+    writer = HistoryWriter(folder, limits_of(config.history), flush_on_write=False)
+    beginning = beginning_of(config, requests=requests)
+    return Recorder(writer, beginning, lambda number: publish(Recorded(number)), config.history.flush)
+
+
+def _recorder_if_any(config: Config, publish: Callable[[Message], None]) -> Recorder | None:
+    """A history that cannot be written is no reason not to observe."""
+    if not config.history.folder:
+        return None
+    try:
+        return make_recorder(config, config.history.folder, publish, requests=True)
+    except HistoryError as error:
+        logger.error("no history is written: %s", error)
+        return None
+
+
+def known_demand(config: Config, now: float) -> list[DemandState]:
+    """What was learned before: kept in a file, known by a replica."""
     section, found = config.demand, []
     if section.state_file:
         found.append(DemandFile(section.state_file).load(now))
     if section.hand_over is not None:
-        found.append(ask_replica(section.hand_over, config.server.port, now))
-    states = [state for state in found if state is not None]
-    for state in states:
+        found.append(ask_replica(section.hand_over, config.server.port, now, token_of(config.people)))
+    return [state for state in found if state is not None]
+
+
+def restore_demand(learned: Sequence[DemandState], observer: Observer) -> float:
+    """Give the observer what was learned before. Until when that goes (or -inf)."""
+    for state in learned:
         observer.restore(state)
-    return max((state.newest for state in states), default=-math.inf)
+    return max((state.newest for state in learned), default=-math.inf)
 
 
 def keep_demand(config: Config, observer: Observer) -> Keeping | None:
@@ -161,7 +203,7 @@ def _tell_until_listed(sources: Sources, inbox: Inbox, patience_seconds: float) 
             raise SourceUnreachableError(sources.api.url, cause) from None
         if isinstance(event, Relisted | Forbidden):
             waiting.discard(event.kind)
-        if not isinstance(event, Reading | ReadingFailed | PastReading | Query):
+        if not isinstance(event, Reading | ReadingFailed | PastReading | Query | AskedBatch | Configured):
             sources.observer.tell(event, time.time())
 
 

@@ -15,6 +15,7 @@ from loadaware.doctor.bounded import Limits, Patience
 from loadaware.doctor.clock import check_clock
 from loadaware.doctor.configuration import check_configuration
 from loadaware.doctor.finding import Finding, fail, ok, warn
+from loadaware.doctor.server_files import ServerFiles
 from loadaware.quantities import Duration
 from loadaware.sources import make_collector, prometheus_settings
 
@@ -27,16 +28,19 @@ def examine(
     context: str | None,
     server: str | None,
     limits: Limits | None = None,
+    *,
+    files: ServerFiles | None = None,
 ) -> list[Finding]:
     """Everything that can be checked from here. Never raises, and takes half a minute at most."""
-    examination = _Examination(Credentials(kubeconfig, context), limits or Limits())
+    examination = _Examination(Credentials(kubeconfig, context), limits or Limits(), files or ServerFiles())
     examination.run(config_file, server)
     return examination.findings
 
 
 class _Examination:
-    def __init__(self, credentials: Credentials, limits: Limits) -> None:
+    def __init__(self, credentials: Credentials, limits: Limits, files: ServerFiles) -> None:
         self.findings: list[Finding] = []
+        self._files = files
         self._credentials = credentials
         self._call_seconds = limits.call_seconds
         self._api = KubernetesApi(credentials, timeout_seconds=limits.call_seconds)
@@ -121,7 +125,7 @@ class _Examination:
     def _server(self, url: str, config: Config) -> Iterator[Finding]:
         from loadaware.doctor.running_server import check_server
 
-        return check_server(url, config, self._call_seconds)
+        return check_server(url, config, self._call_seconds, self._files)
 
     def _identities(self) -> list[NodeIdentity]:
         return [NodeIdentity(node.name, node.addresses) for node in self._nodes]

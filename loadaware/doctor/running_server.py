@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from collectors.errors import CollectorError, MalformedAnswerError
+from loadaware.asking import token_headers
 from loadaware.config import Config
 from loadaware.doctor.finding import Finding, fail, ok, some, warn
 from loadaware.doctor.measured import seconds
+from loadaware.doctor.server_files import ServerFiles
 from loadaware.quantities import format_duration
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ class _Nodes(msgspec.Struct):
     nodes: list[_Belief]
 
 
-def check_server(url: str, config: Config, timeout_seconds: float) -> Iterator[Finding]:
+def check_server(url: str, config: Config, timeout_seconds: float, files: ServerFiles) -> Iterator[Finding]:
     """Everything it tells about itself."""
     from collectors.http_access import HttpAccess, base_url
     from collectors.http_session import HttpSession
@@ -61,7 +63,14 @@ def check_server(url: str, config: Config, timeout_seconds: float) -> Iterator[F
     except ValueError as error:
         yield fail(WHAT, str(error), "give an address such as http://127.0.0.1:8090")
         return
-    with closing(HttpSession(base, HttpAccess(timeout_seconds=timeout_seconds))) as session:
+    access = HttpAccess(
+        timeout_seconds=timeout_seconds,
+        ca_file=files.ca_file or None,
+        client_certificate_file=files.cert_file or None,
+        client_key_file=files.key_file or None,
+        headers=token_headers(),
+    )
+    with closing(HttpSession(base, access)) as session:
         try:
             readiness = _fetched(session, f"{base}/readyz", _Readiness)
             beliefs = _fetched(session, f"{base}/nodes", _Nodes)

@@ -21,8 +21,8 @@ from loadaware.cli import cli
 from tests.collectors.fake_api_server import write_kubeconfig
 
 COMMANDS = [
-    "check-config", "completion", "demand", "demo", "doctor", "explain", "schedule-config", "score", "serve", "shadow",
-    "simulate", "version",
+    "check-config", "completion", "demand", "demo", "doctor", "explain", "history", "record", "replay",
+    "schedule-config", "score", "serve", "shadow", "simulate", "version",
 ]  # fmt: skip
 
 STATE = """
@@ -534,3 +534,17 @@ def test_an_address_that_is_not_ours_is_said_in_one_line_with_exit_code_1(here: 
 
 def test_a_picture_in_a_folder_that_there_is_not_is_refused_at_the_start(here: Path) -> None:
     assert refused("demo", "--picture", "nope/x.svg") == "loadaware: --picture: there is no folder nope\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ca-file", "ca.crt"], "are for an https --server"),
+        (["--server", "http://127.0.0.1:8090", "--cert-file", "tls.crt"], "are for an https --server"),
+        (["--server", "https://127.0.0.1:8090", "--key-file", "tls.key"], "--key-file needs --cert-file"),
+    ],
+)
+def test_doctor_refuses_files_that_it_would_not_use(here: Path, options: list[str], message: str) -> None:
+    result = CliRunner().invoke(cli, ["doctor", *options])
+    assert result.exit_code == 2
+    assert message in result.output

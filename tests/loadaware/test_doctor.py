@@ -12,15 +12,19 @@ import pytest
 import yaml
 
 from collectors.kubernetes_api import Credentials
-from loadaware.doctor import Finding, examine, print_findings
+from loadaware.config import Config, TLSSection
+from loadaware.doctor import Finding, ServerFiles, examine, print_findings
 from loadaware.doctor.access import CLUSTER, METRICS, REVIEW_PATH
 from loadaware.doctor.api_server import NODES_PATH, VERSION_PATH, WHO_PATH
 from loadaware.doctor.bounded import Limits, Patience
 from loadaware.doctor.clock import check_clock, judge_skew
 from loadaware.doctor.finding import ok, some
 from loadaware.doctor.metrics_api import DISCOVERY_PATH, REGISTRATION_PATH
+from loadaware.doctor.running_server import check_server
 from tests.collectors.fake_api_server import FakeApiServer, status_of, write_kubeconfig
 from tests.collectors.fake_prometheus import FakePrometheus, Reply, complaint, success
+from tests.loadaware.running_server import RunningServer, frozen_service
+from tests.parts.certificates import Authority
 
 NODE_METRICS = "/apis/metrics.k8s.io/v1beta1/nodes"
 POD_METRICS = "/apis/metrics.k8s.io/v1beta1/pods"
@@ -861,3 +865,23 @@ def test_a_finding_as_json_has_four_members_and_null_for_no_fix() -> None:
 def test_a_few_of_many_are_named() -> None:
     assert some(["a", "b", "c"]) == "a, b, c"
     assert some(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+
+
+def test_a_server_behind_https_is_asked_with_the_files_that_are_given(cluster: FakeApiServer, tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "authority", "authority")
+    pair, ours = authority.issue("extender"), authority.issue("person")
+    trusted = str(authority.certificate)
+    section = TLSSection(cert_file=str(pair.certificate), key_file=str(pair.key), client_ca_file=trusted)
+    with RunningServer(frozen_service(), tls=section) as running:
+
+        def server_line(*files: str) -> Finding:
+            found = list(check_server(running.url, Config(), 5.0, ServerFiles(*files)))
+            return next(finding for finding in found if finding.what == "loadaware server")
+
+        good = server_line(trusted, str(ours.certificate), str(ours.key))
+        assert (good.verdict, good.detail) == ("ok", f"{running.url} is ready")
+        assert server_line(trusted).verdict == "fail"
+        unknown = server_line()
+        assert unknown.verdict == "fail"
+        assert "certificate verify failed" in unknown.detail
+        assert server_line(str(tmp_path / "nowhere.crt")).verdict == "fail"

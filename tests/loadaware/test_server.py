@@ -387,7 +387,7 @@ def ask(running: LoadAware, *names: str) -> dict[str, int]:
 def test_a_frozen_state_is_served_until_a_signal_which_drains_and_ends_it_cleanly(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    with LoadAware(tmp_path, state=STATE) as running:
+    with LoadAware(tmp_path, state=STATE, config={"server": {"leaving": "100ms"}}) as running:
         assert running.get("/readyz").json()["measured"] is True
         assert list(ask(running, "a", "x")) == ["a", "x"]
         request = post("/filter", arguments("a"))

@@ -7,6 +7,8 @@ in $LOADAWARE_PARTS_CACHE or ~/.cache/loadaware/parts, and may be deleted at any
 
     python -m tests.parts.builder                    build everything that is missing
     python -m tests.parts.builder etcd kubectl       build these programs, or these parts
+
+$LOADAWARE_KUBERNETES names another Kubernetes than the newest: 1.34 is the part in the folder kubernetes-1.34.
 """
 
 import hashlib
@@ -17,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.parts.locking import locked
@@ -72,8 +74,10 @@ class Part:
         return (self.folder / name).read_text()
 
 
-PARTS = (
-    Part(
+def kubernetes(version: str) -> Part:
+    """The control plane of a version such as 1.34; the newest that we have if it is empty."""
+    there = {folder.name.removeprefix("kubernetes-"): folder.name for folder in sorted(HERE.glob("kubernetes-*"))}
+    newest = Part(
         "kubernetes",
         {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-scheduler", "kubectl")},
         version_module="k8s.io/kubernetes",
@@ -81,7 +85,17 @@ PARTS = (
             "k8s.io/component-base/version.gitVersion",
             "k8s.io/client-go/pkg/version.gitVersion",
         ],
-    ),
+    )
+    minor = ".".join(newest.version().removeprefix("v").split(".")[:2])
+    if version in ("", minor):
+        return newest
+    if version not in there:
+        raise BuildError(f"there is no Kubernetes {version} here, but {', '.join([*there, minor])}")
+    return replace(newest, name=there[version])
+
+
+PARTS = (
+    kubernetes(os.environ.get("LOADAWARE_KUBERNETES", "")),
     Part("etcd", {"etcd": "go.etcd.io/etcd/server/v3"}),
     Part(
         "prometheus",

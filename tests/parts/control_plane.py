@@ -6,6 +6,7 @@ There is no kubelet and no controller manager: nodes and pods are what tests mak
 """
 
 import secrets
+import signal
 import subprocess
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -71,6 +72,13 @@ class ControlPlane:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+    def restart_api_server(self) -> None:
+        """Kill kube-apiserver and start it anew at the same address; what it keeps is in etcd."""
+        self.api_server.send(signal.SIGKILL)
+        self.api_server.stop()
+        self.api_server.start()
+        wait_for(lambda: self.api.text("/readyz"), START_SECONDS, "kube-apiserver, again", self.api_server)
 
     def start_scheduler(self, config: str) -> Scheduler:
         """Run kube-scheduler with a KubeSchedulerConfiguration; it stops with the control plane or before.

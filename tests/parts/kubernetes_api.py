@@ -5,7 +5,7 @@ The bargain: a path and a body go in, the decoded answer comes out, and any othe
 a method of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +96,25 @@ class KubernetesApi:
             return node_name
 
         return wait_for(bound_node, deadline_seconds, f"pod {pod_name} to be bound")
+
+    def add_pods(self, names: Iterable[str], **of_pod: Any) -> list[str]:
+        """Create pods that differ in their names alone, one right after the other."""
+        made = list(names)
+        for name in made:
+            self.add_pod(name, **of_pod)
+        return made
+
+    def nodes_of(self, pod_names: Sequence[str], deadline_seconds: float = 60.0) -> dict[str, str]:
+        """Wait until these pods of the default namespace are bound, and name the node of each."""
+
+        def bound() -> dict[str, str]:
+            pods = {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in self.get(DEFAULT_PODS)["items"]}
+            unbound = [name for name in pod_names if not pods.get(name)]
+            if unbound:
+                raise NotYetError(f"{len(unbound)} of {len(pod_names)} unbound, such as {unbound[:3]}")
+            return {name: pods[name] for name in pod_names}
+
+        return wait_for(bound, deadline_seconds, f"{len(pod_names)} pods to be bound")
 
     def clear(self) -> None:
         """Delete every node, and every pod of the default namespace: a clean table for the next test."""

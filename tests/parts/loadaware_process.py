@@ -4,6 +4,7 @@ The bargain: it is started exactly as a person starts it (`loadaware serve ...`)
 """
 
 import json
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, Self
 import requests
 import yaml
 
+from tests.parts.certificates import KeyPair
 from tests.parts.processes import NotYetError, Process, free_port, wait_for
 
 START_SECONDS = 30.0
@@ -31,10 +33,11 @@ class LoadAware:
         kubeconfig: Path | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        port = free_port()
+        self.port = port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self.config_file = folder / "config.yaml"
-        self.config_file.write_text(yaml.safe_dump(dict(config or {})))
+        people = {"port": None}  # several of them run on this machine
+        self.config_file.write_text(yaml.safe_dump({"people": people, **(config or {})}))
         command = [sys.executable, "-m", "loadaware", "serve", "--address", "127.0.0.1", "--port", str(port)]
         command += ["--config", str(self.config_file), "--log-level", "debug"]
         if state is not None:
@@ -46,7 +49,18 @@ class LoadAware:
         self._session = requests.Session()
         self._session.trust_env = False
 
+    def trust(self, authority: Path, shown: KeyPair | None = None) -> Self:
+        """Its configuration makes it serve https: believe it by this authority, and show it that certificate."""
+        self.url = self.url.replace("http:", "https:")
+        self._session.verify = str(authority)
+        self._session.cert = (str(shown.certificate), str(shown.key)) if shown else None
+        return self
+
     def __enter__(self) -> Self:
+        return self.start()
+
+    def start(self) -> Self:
+        """Run it, again if it was ended, and wait until it answers."""
         self.process.start()
         try:
             wait_for(lambda: self.get("/healthz").ok, START_SECONDS, "loadaware", self.process)
@@ -75,13 +89,26 @@ class LoadAware:
         """A POST of JSON, as kube-scheduler sends it."""
         return self._session.post(self.url + path, json=dict(body), timeout=TIMEOUT_SECONDS)
 
-    def schedule_config(self, *options: str) -> str:
-        """What `loadaware schedule-config` prints for this process."""
-        import subprocess
+    def schedule_config(self, *options: str, url: str | None = None) -> str:
+        """What `loadaware schedule-config` prints for this process, or for another address that leads to it."""
+        plain = ["--url", url or self.url, "--no-leader-elect", "--kubeconfig-path", ""]
+        return self.command("schedule-config", "--config", str(self.config_file), *plain, *options)
 
-        command = [sys.executable, "-m", "loadaware", "schedule-config", "--config", str(self.config_file)]
-        command += ["--url", self.url, "--no-leader-elect", "--kubeconfig-path", "", *options]
+    def command(self, *arguments: str) -> str:
+        """What a `loadaware` command prints; any exit code but 0 raises."""
+        command = [sys.executable, "-m", "loadaware", *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    def explained(self, pod: str) -> dict[str, Any]:
+        """What `loadaware explain` tells of a pod of the default namespace, as soon as it is told of its node."""
+
+        def told() -> dict[str, Any]:
+            answer: dict[str, Any] = self.get(f"/explain?pod=default/{pod}&nodes=1000").json()
+            if "chosen" not in answer or answer["chosen"] is None:
+                raise NotYetError(json.dumps(answer)[:500])
+            return answer
+
+        return wait_for(told, START_SECONDS, f"an explanation of {pod}", self.process)
 
     def measured(self) -> set[str]:
         """Names of the nodes whose CPU usage is known now."""
@@ -91,6 +118,21 @@ class LoadAware:
     def wait_until_measured(self, names: set[str], deadline_seconds: float = 60.0) -> None:
         """Until usage of all these nodes is known."""
         wait_for(lambda: names <= self.measured(), deadline_seconds, f"usage of {sorted(names)}", self.process)
+
+    def usage(self) -> dict[str, float | None]:
+        """The mean CPU usage of each node, in cores, as it is believed now."""
+        return {node["name"]: node["usage"]["cpu"]["mean"] for node in self.get("/nodes").json()["nodes"]}
+
+    def wait_until_usage(self, cores: Mapping[str, float], deadline_seconds: float = 90.0, off: float = 0.1) -> None:
+        """Until the mean usage of these nodes is believed to be so many cores, or off by a tenth."""
+
+        def as_expected() -> bool:
+            told = self.usage()
+            if any(abs((told.get(name) or 0.0) - expected) > off * expected for name, expected in cores.items()):
+                raise NotYetError(f"{told}")
+            return True
+
+        wait_for(as_expected, deadline_seconds, f"usage of {dict(cores)}", self.process)
 
     def metric(self, line_start: str) -> float:
         """The value of the sample whose line starts so; zero if there is none."""

@@ -17,6 +17,8 @@ from tests.parts.kubernetes_api import KubernetesApi
 from tests.parts.processes import Process, free_port, wait_for
 
 START_SECONDS = 30.0
+PLAIN_SCHEDULER = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}"
+"""The defaults, without any extender."""
 
 
 class Scheduler:

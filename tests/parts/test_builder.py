@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.parts import builder
-from tests.parts.builder import PARTS, BuildError, Part, binary, program_names
+from tests.parts.builder import PARTS, BuildError, Part, binary, kubernetes, program_names
 from tests.parts.toolchain import OLDEST_GO
 
 FAKE_GO = f"""#!{sys.executable}
@@ -87,14 +87,17 @@ def test_an_unknown_program_is_refused_with_the_known_ones() -> None:
         program_names(["kubelet"])
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+EVERY = (kubernetes(""), kubernetes("1.34"), kubernetes("1.35"), *PARTS[1:])
+
+
+@pytest.mark.parametrize("part", EVERY, ids=lambda part: part.name)
 def test_every_part_has_its_pinned_sources_and_a_tool_line_for_each_program(part: Part) -> None:
     requirements = (part.folder / "go.mod").read_text()
     assert all(package in requirements for package in part.programs.values())
     assert (part.folder / "go.sum").stat().st_size > 0
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+@pytest.mark.parametrize("part", EVERY, ids=lambda part: part.name)
 def test_every_part_builds_with_the_oldest_toolchain_that_is_let_through(part: Part) -> None:
     [asked] = [line for line in (part.folder / "go.mod").read_text().splitlines() if line.startswith("go ")]
     assert tuple(map(int, asked.removeprefix("go ").split("."))) <= OLDEST_GO
@@ -120,7 +123,14 @@ def test_the_key_of_a_part_changes_with_its_sources_flags_and_toolchain(
     assert len(others | {key()}) == 5
 
 
-def test_programs_report_the_version_that_go_mod_asks_for() -> None:
-    kubernetes = PARTS[0]
-    assert f"version.gitVersion={kubernetes.version()}" in " ".join(kubernetes.flags())
-    assert f"k8s.io/kubernetes {kubernetes.version()}" in (kubernetes.folder / "go.mod").read_text()
+@pytest.mark.parametrize("version", ["1.34", "1.35", "1.36"])
+def test_programs_report_the_version_that_go_mod_asks_for(version: str) -> None:
+    part = kubernetes(version)
+    assert part.version().startswith(f"v{version}.")
+    assert f"version.gitVersion={part.version()}" in " ".join(part.flags())
+    assert f"k8s.io/kubernetes {part.version()}" in (part.folder / "go.mod").read_text()
+
+
+def test_a_kubernetes_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(BuildError, match=r"no Kubernetes 1\.20 here, but 1\.34, 1\.35, 1\.36"):
+        kubernetes("1.20")

@@ -59,6 +59,7 @@ def test_what_the_chart_sets_itself_is_a_setting_that_the_schema_refuses(section
     examples = {
         "Config": {name: {"apiVersion": "loadaware.io/v1alpha1", "kind": "LoadAwareConfiguration"}.get(name, "shadow")},
         "ServerSection": {"server": {name: {"certFile": "a", "keyFile": "b"} if name == "tls" else 9000}},
+        "PeopleSection": {"people": {name: 9000 if name == "port" else "x"}},
         "DemandSection": {"demand": {name: {"url": "http://x:1"} if name == "handOver" else "/tmp/x"}},
     }
     assert parse(json.dumps(examples[section])) is not None

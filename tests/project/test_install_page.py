@@ -45,7 +45,7 @@ OLD = running_server._Readiness(
 )
 NOT_OF_THE_PEER = {"window"}
 """Args of ours that a newcomer's configuration has nothing for."""
-SERVER = "http://127.0.0.1:8090"
+SERVER = "http://127.0.0.1:8091"
 
 
 class Api:

@@ -10,8 +10,10 @@ CORE = [
     *(PACKAGE / f"{name}.py" for name in (
         "adviser", "awaited", "breaker", "calibration", "changes", "core", "default_plugins", "demand",
         "demand_format", "demand_report", "demand_state", "expectations", "expected", "explanation", "filtering",
-        "foresight", "in_flight", "kin", "ladder", "learning", "node_series", "nodes", "observer", "pod_sums", "pods",
-        "preemption", "prior", "profile", "quarantine", "question", "ranking", "records", "rest", "roster", "snapshot",
+        "foresight", "in_flight", "kin", "ladder", "learning", "node_report", "node_series", "nodes", "observer",
+        "pod_sums", "pods", "pods_in_flight", "preemption", "prior", "profile", "quarantine", "question", "ranking",
+        "records", "rest", "roster",
+        "siblings", "snapshot",
         "window", "workload",
     )),
     *(PACKAGE / "filters").glob("*.py"),

@@ -94,6 +94,16 @@ app.kubernetes.io/component: second-scheduler
 {{- end -}}
 {{- $_ := set $server "tls" $tls -}}
 {{- end -}}
+{{- $people := dict "port" (int .Values.people.port) -}}
+{{- if eq (int .Values.people.port) (int .Values.port) -}}
+{{- fail "people.port must be another than port" -}}
+{{- end -}}
+{{- if not .Values.people.enabled -}}
+{{- $people = dict "page" false "nodes" false "explain" false "whatIf" false "shadow" false "demand" false "metrics" false -}}
+{{- end -}}
+{{- if .Values.people.tokenSecret -}}
+{{- $_ := set $people "tokenFile" "/etc/loadaware-token/token" -}}
+{{- end -}}
 {{- $demand := dict -}}
 {{- if .Values.demand.stateFile -}}
 {{- $_ := set $demand "stateFile" "/var/lib/loadaware/demand" -}}
@@ -110,14 +120,14 @@ app.kubernetes.io/component: second-scheduler
 {{- end -}}
 {{- $_ := set $demand "handOver" $handOver -}}
 {{- end -}}
-{{- $ours := dict "apiVersion" "loadaware.io/v1alpha1" "kind" "LoadAwareConfiguration" "mode" .Values.mode "server" $server "demand" $demand -}}
+{{- $ours := dict "apiVersion" "loadaware.io/v1alpha1" "kind" "LoadAwareConfiguration" "mode" .Values.mode "server" $server "people" $people "demand" $demand -}}
 {{- toYaml (mergeOverwrite $given $ours) -}}
 {{- end -}}
 
 {{- /* What changes only with a restart, as a fingerprint. */ -}}
 {{- define "loadaware.restartKey" -}}
 {{- $config := include "loadaware.config" . | fromYaml -}}
-{{- dict "server" $config.server "log" (get $config "log") "tls" .Values.tls | toJson | sha256sum | trunc 16 -}}
+{{- dict "server" $config.server "people" $config.people "log" (get $config "log") "tls" .Values.tls | toJson | sha256sum | trunc 16 -}}
 {{- end -}}
 
 {{- /* Whether metrics.k8s.io is read: "yes" or nothing. */ -}}

@@ -47,12 +47,23 @@ spec:
       env:
         - name: LOADAWARE_CONFIG
           value: /etc/loadaware/config.yaml
+        {{- with .Values.people.tokenSecret }}
+        - name: LOADAWARE_TOKEN # for `loadaware doctor` and its like in this pod
+          valueFrom:
+            secretKeyRef:
+              name: {{ . }}
+              key: token
+        {{- end }}
         {{- with .Values.extraEnv }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
       ports:
         - name: extender
           containerPort: {{ .Values.port }}
+        {{- if .Values.people.enabled }}
+        - name: people
+          containerPort: {{ .Values.people.port }}
+        {{- end }}
       startupProbe:
         {{- include "loadaware.probe" (dict "root" . "path" "/healthz") | nindent 8 }}
         periodSeconds: 2
@@ -89,6 +100,11 @@ spec:
           mountPath: /etc/loadaware-tls
           readOnly: true
         {{- end }}
+        {{- if .Values.people.tokenSecret }}
+        - name: token
+          mountPath: /etc/loadaware-token
+          readOnly: true
+        {{- end }}
         {{- with .Values.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -106,6 +122,11 @@ spec:
     - name: tls
       secret:
         secretName: {{ include "loadaware.tlsSecret" . }}
+    {{- end }}
+    {{- with .Values.people.tokenSecret }}
+    - name: token
+      secret:
+        secretName: {{ . }}
     {{- end }}
     {{- with .Values.extraVolumes }}
     {{- toYaml . | nindent 4 }}
