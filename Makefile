@@ -39,7 +39,7 @@ check: .venv/test.done ## lint, format, types, import contracts
 format: .venv/test.done ## mend what the linter can mend
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 lock: ## pin every dependency anew (needs `uv` on the PATH)
-	@$(UV) --group build pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra tuning --group build --group test pyproject.toml -o requirements/test.txt && echo pyarrow | $(UV) -c requirements/test.txt - -o requirements/history.txt
+	@$(UV) --group build pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra tuning --extra tracing --group build --group test pyproject.toml -o requirements/test.txt && echo pyarrow | $(UV) -c requirements/test.txt - -o requirements/history.txt
 clean: ## remove what was made
 	@rm -rf .venv dist build .coverage* .mypy_cache .ruff_cache .hypothesis
 .PHONY: help setup run test test-slow integration e2e browser pictures benchmark-quality benchmark benchmark-cluster benchmark-history chart baseline check format lock clean

@@ -270,8 +270,8 @@ class ServerSection(Section, frozen=True, kw_only=True):
     drain: Duration = Duration(10.0)
     """How long requests under way may take after SIGTERM."""
     leaving: Duration = Duration(5.0)
-    """How long after SIGTERM it goes on answering if anybody is connected: unready, and with `Connection: close` in each
-    answer, so that clients go elsewhere before the port is closed. 0s: not at all."""
+    """How long after SIGTERM it goes on answering if anybody is connected: unready, and with `Connection: close` in
+    each answer, so that clients go elsewhere before the port is closed. 0s: not at all."""
     readiness_grace: Duration = Duration(60.0)
     """Ready after the first good reading, or after this long without one: answers are neutral then, not wrong."""
     tls: TLSSection | None = None
@@ -345,6 +345,21 @@ class ReferencePod(Section, frozen=True, kw_only=True):
     """Bytes."""
 
 
+class TracesSection(Section, frozen=True, kw_only=True):
+    """Answers as OpenTelemetry spans. Needs the extra `loadaware[tracing]`; a change of it needs a restart."""
+
+    endpoint: str = ""
+    """Where spans are sent, OTLP over HTTP: `http://collector:4318/v1/traces`. Empty: none are made."""
+    ratio: float = 1.0
+    """Which share of the answers is told, where the client's own trace does not say."""
+
+    def __post_init__(self) -> None:
+        if self.endpoint and not self.endpoint.startswith(("http://", "https://")):
+            raise ValueError(f"endpoint must begin with http:// or https://, not {self.endpoint!r}")
+        if not 0.0 <= self.ratio <= 1.0:
+            raise ValueError(f"ratio must be in 0..1, not {self.ratio:g}")
+
+
 class TelemetrySection(Section, frozen=True, kw_only=True):
     """What /metrics shows."""
 
@@ -352,6 +367,8 @@ class TelemetrySection(Section, frozen=True, kw_only=True):
     """How many nodes have series of their own: the most utilized by CPU. 0: none; `/metrics?nodes=all` shows more."""
     reference_pod: ReferencePod = ReferencePod()
     """The pod whose score on each node is shown."""
+    traces: TracesSection = TracesSection()
+    """Spans for OpenTelemetry."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.nodes <= 10_000:

@@ -52,6 +52,13 @@ class Hindsight:
         self.shadow = Shadow(adviser)
         self.shadow.on_compared = self._compared
         self._file: DecisionFile | None = None
+        self._at_the_end: list[Callable[[], None]] = []
+
+    def tell_of_each(self, told: Callable[[Decision], None], at_the_end: Callable[[], None]) -> None:
+        """Tell of each answer, a moment later; and of the end."""
+        self.decisions.on_settling.append(told)
+        self.decisions.settle_each = True
+        self._at_the_end.append(at_the_end)
 
     @property
     def mode(self) -> Mode:
@@ -104,6 +111,8 @@ class Hindsight:
         if self.decisions.settle_each:
             self.decisions.settle_all()
         self._close_file()
+        for end in self._at_the_end:
+            end()
 
     def _close_file(self) -> None:
         if self._file is not None:

@@ -36,6 +36,7 @@ from loadaware.snapshot import Snapshot
 from loadaware.sources import has_past, make_collector
 from loadaware.standing_clock import StandingClock
 from loadaware.telemetry import Telemetry
+from loadaware.tracing import Spans
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +60,9 @@ def make_service(
     service = Service(adviser, telemetry, clock, config.server.readiness_grace, api)
     service.shown = shown(config)
     service.hindsight.configure(hindsight_settings(config))
+    if config.telemetry.traces.endpoint:
+        spans = Spans(file, config.telemetry.traces, __version__, pod_names=config.log.pod_names)
+        service.hindsight.tell_of_each(spans.answered, spans.close)
     return service
 
 
