@@ -23,6 +23,7 @@ from tests.benchmarks.wire_others import help_seconds, simulator_steps_per_secon
 from tests.benchmarks.wire_report import PAGE, Case, Report, times_faster
 from tests.benchmarks.wire_requests import Requests, by_name, whole
 from tests.benchmarks.wire_servers import COMPARED, Server, Setting, cluster, echo_server, go_server, loadaware
+from tests.benchmarks.wire_watchers import watched
 from tests.parts.certificates import Authority
 from tests.parts.processes import Process
 
@@ -125,6 +126,7 @@ class Measuring:
                 self.asked(ours)
                 self.bad_input(ours, echo)
             self.tls()
+            self.visible()
             self.scorers()
             self.refreshing()
         self.growth()
@@ -200,6 +202,27 @@ class Measuring:
             cases = {name: take_turns((ours, go), requests, self.extent) for name, requests in bodies.items()}
         say("TLS: " + ", ".join(f"{name} {times_faster(case)}" for name, case in cases.items()))
         self.report.compared("HTTPS", "One connection; an elliptic-curve certificate, TLS 1.3.", cases)
+
+    def visible(self) -> None:
+        """Everything that makes it visible on, with a scrape every second and 8 open pages, beside all of it off."""
+        on, off = Setting(seen="everything", name="everything on"), Setting(seen="nothing", name="everything off")
+        with (
+            loadaware(self.folder, self.kubeconfig, on) as ours,
+            loadaware(self.folder, self.kubeconfig, off) as bare,
+            watched(ours, pages=8),
+        ):
+            cases = {
+                f"{n:,} names": take_turns((ours, bare), by_name(n, self.extent.nodes, 32), self.extent)
+                for n in (100, 500)
+            }
+        text = "Decisions kept and written to a file, a profile in shadow, /metrics read every second, 8 pages open."
+        self.report.compared("Seen by everybody, or by nobody", text, cases)
+        for name, case in cases.items():
+            times = case["everything on"].percentile(50) / case["everything off"].percentile(50)
+            self.report.must(
+                f"{name}: p50 with everything on within 10 % of everything off", f"{times:.2f} x", holds=times <= 1.1
+            )
+            say(f"seen, {name}: {times:.2f} x")
 
     def scorers(self) -> None:
         rows = []

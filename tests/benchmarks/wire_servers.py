@@ -5,13 +5,14 @@ import os
 import socket
 import ssl
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -132,19 +133,36 @@ class Setting:
     scorers: tuple[str, ...] = ("EntropicRisk",)
     """A profile for each, of the same name."""
     tls: KeyPair | None = None
+    seen: Literal["as usual", "everything", "nothing"] = "as usual"
+    """Whether all that makes it visible is on: decisions, their file, a profile in shadow, pages and metrics."""
+    name: str = "loadaware"
 
     def configuration(self) -> dict[str, Any]:
         """Old data does not fade while it is measured."""
         server: dict[str, Any] = {"connections": 4096}
         if self.tls is not None:
             server["tls"] = {"certFile": str(self.tls.certificate), "keyFile": str(self.tls.key)}
+        profiles: list[dict[str, Any]] = [{"schedulerName": name, "scorers": [{"name": name}]} for name in self.scorers]
+        if self.seen == "everything":
+            profiles.append({"schedulerName": "trial", "scorers": [{"name": "LowestUsage"}], "shadow": True})
         return {
+            **self._visible(),
             "interval": self.interval,
-            "profiles": [{"schedulerName": name, "scorers": [{"name": name}]} for name in self.scorers],
+            "profiles": profiles,
             "server": server,
             "staleness": {"fresh": "24h", "expired": "48h"},
             "window": {"length": self.window},
         }
+
+    def _visible(self) -> dict[str, Any]:
+        if self.seen == "nothing":
+            off = ("page", "nodes", "explain", "whatIf", "shadow", "demand", "metrics")
+            return {"decisions": {"kept": 0}, "people": dict.fromkeys(off, False)}
+        if self.seen == "everything":
+            return {
+                "decisions": {"file": str(Path(tempfile.mkdtemp(prefix="loadaware-decisions-")) / "decisions.jsonl")}
+            }
+        return {}
 
 
 @contextmanager
@@ -157,7 +175,7 @@ def loadaware(logs: Path, kubeconfig: Path, setting: Setting | None = None) -> I
     command += ["--config", str(config), "--kubeconfig", str(kubeconfig)]
     started = time.perf_counter()
     with Process("loadaware", command, logs) as process:
-        server = Server("loadaware", process, port, tls=setting.tls is not None)
+        server = Server(setting.name, process, port, tls=setting.tls is not None)
         wait_for(lambda: server.get("/readyz")["measured"], PATIENCE_SECONDS, "loadaware to have measured", process)
         server.ready_seconds = time.perf_counter() - started
         yield server
