@@ -46,7 +46,7 @@ def test_every_request_is_answered_and_timed_once(connections: int) -> None:
             connection.close()
     assert len(took) == 21
     assert min(took) > 0.0
-    assert counted(service, "loadaware_request_nodes_count", verb="prioritize") == 21
+    assert counted(service, "loadaware_request_nodes_count", verb="prioritize", profile="default-scheduler") == 21
 
 
 def served(*pieces: bytes) -> Connection:

@@ -23,17 +23,12 @@ QUERIES = {
     for panel in dashboard.panels
     for number, query in enumerate(panel.queries)
 }
-SHADOW = "the demo has no profile in shadow"
 ABSENT_IS_RIGHT = {
     "Overview: Errors by reason 0": "nothing goes wrong",
     "Overview: Nodes in quarantine 0": "every simulated measurement is believable",
     "Decisions: Rejected nodes by filter 0": "its profile has no filters",
     "Decisions: Load rules relaxed 0": "its profile has no filters",
     "Decisions: Failures of plugins 0": "nothing goes wrong",
-    "Shadow and tuning: Agreement 0": SHADOW,
-    "Shadow and tuning: Rank correlation 0": SHADOW,
-    "Shadow and tuning: Load difference 0": SHADOW,
-    "Shadow and tuning: Requests scored in shadow 0": SHADOW,
     "Shadow and tuning: Configuration files 0": "it reads none",
 }
 
