@@ -4,6 +4,7 @@ Programs that are missing are built before the first test, where no test's time 
 the logs of every process are kept, and the summary says where.
 """
 
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -12,10 +13,13 @@ from pathlib import Path
 import pytest
 
 from tests.parts.before_tests import build_for
+from tests.parts.cluster import Cluster
 from tests.parts.control_plane import ControlPlane
 from tests.parts.kubernetes_api import KubernetesApi
 
-PROGRAMS = ["etcd", "kube-apiserver", "kube-scheduler", "kubectl", "prometheus", "promtool", "helm"]
+PROGRAMS = [
+    "etcd", "kube-apiserver", "kube-scheduler", "kubectl", "prometheus", "promtool", "helm", "kwok", "metrics-server",
+]  # fmt: skip
 HERE = Path(__file__).parent
 RUN_FOLDER = pytest.StashKey[Path]()
 
@@ -31,7 +35,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if folder is None:
         return
     if session.testsfailed:
-        shutil.rmtree(folder / "control-plane" / "etcd", ignore_errors=True)
+        for database in folder.glob("**/etcd"):
+            shutil.rmtree(database, ignore_errors=True)
     else:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -55,6 +60,26 @@ def control_plane(run_folder: Path) -> Iterator[ControlPlane]:
     """A real API server for the whole run."""
     with ControlPlane(run_folder / "control-plane") as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def played_cluster(run_folder: Path) -> Iterator[Cluster]:
+    """A second control plane, whose kubelets are played by kwok, for the whole run."""
+    with Cluster(run_folder / "cluster") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cluster(played_cluster: Cluster) -> Iterator[Cluster]:
+    """The cluster with played kubelets; what a module leaves behind is gone before the next."""
+    yield played_cluster
+    played_cluster.clear()
+
+
+@pytest.fixture
+def folder(run_folder: Path, request: pytest.FixtureRequest) -> Path:
+    """A folder for the processes of one test; its logs are kept when a test fails."""
+    return run_folder / re.sub(r"\W+", "-", request.node.name).strip("-")
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from cryptography import x509
 from deploy import make
 from loadaware.config import Config, MetricsServerSource, PrometheusSource, parse
 from loadaware.doctor.access import CLUSTER, METRICS
+from loadaware.extender.people import features
 from loadaware.profiles import adviser_settings
 from loadaware.schedule_config import schedule_configuration
 from loadaware.sources import check_source
@@ -173,12 +174,43 @@ def test_services_find_the_pods_by_their_labels_and_the_port_by_its_name() -> No
     found = rendered({"port": 9000, "service": {"clusterIP": "10.0.0.7"}})
     labels = workload(found)["spec"]["template"]["metadata"]["labels"]
     service, headless = only(found, "Service"), only(found, "Service", "loadaware-headless")
+    extender = {"name": "extender", "port": 9000, "targetPort": "extender"}
     for each in (service, headless):
         assert each["spec"]["selector"].items() <= labels.items()
-        assert each["spec"]["ports"] == [{"name": "extender", "port": 9000, "targetPort": "extender"}]
+        assert extender in each["spec"]["ports"]
+    assert service["spec"]["ports"][1:] == [{"name": "people", "port": 8091, "targetPort": "people"}]
+    assert headless["spec"]["ports"] == [extender]
     assert (service["spec"]["clusterIP"], headless["spec"]["clusterIP"]) == ("10.0.0.7", "None")
-    assert container(found)["ports"] == [{"name": "extender", "containerPort": 9000}]
-    assert configuration(found).server.port == 9000
+    assert container(found)["ports"] == [
+        {"name": "extender", "containerPort": 9000}, {"name": "people", "containerPort": 8091}
+    ]  # fmt: skip
+    assert (configuration(found).server.port, configuration(found).people.port) == (9000, 8091)
+
+
+# -- People -----------------------------------------------------------------------------------------------------
+
+
+def test_people_can_be_switched_off_and_then_nobody_listens_for_them() -> None:
+    found = rendered({"people": {"enabled": False}})
+    assert [each["name"] for each in container(found)["ports"]] == ["extender"]
+    assert [each["name"] for each in only(found, "Service")["spec"]["ports"]] == ["extender"]
+    assert not any(features(configuration(found).people).values())
+
+
+def test_single_parts_are_switched_off_by_the_configuration() -> None:
+    people = configuration(rendered({"config": {"people": {"whatIf": False, "streams": 4}}})).people
+    assert (people.what_if, people.streams, people.page, people.port) == (False, 4, True, 8091)
+
+
+def test_a_token_comes_from_a_secret_that_is_mounted() -> None:
+    found = rendered({"people": {"tokenSecret": "readers"}})
+    (mount,) = (each for each in container(found)["volumeMounts"] if each["name"] == "token")
+    assert configuration(found).people.token_file == f"{mount['mountPath']}/token"
+    volumes = workload(found)["spec"]["template"]["spec"]["volumes"]
+    assert {"name": "token", "secret": {"secretName": "readers"}} in volumes
+    (token,) = (each for each in container(found)["env"] if each["name"] == "LOADAWARE_TOKEN")
+    assert token["valueFrom"]["secretKeyRef"] == {"name": "readers", "key": "token"}
+    assert "token" not in [each["name"] for each in container(rendered({}))["volumeMounts"]]
 
 
 # -- Rights -----------------------------------------------------------------------------------------------------
@@ -383,13 +415,28 @@ def test_the_network_policy_lets_in_address_blocks_our_replicas_and_the_named_sc
     found = rendered(SETS["monitoring"])
     spec = only(found, "NetworkPolicy")["spec"]
     assert spec["policyTypes"] == ["Ingress"]
-    (rule,) = spec["ingress"]
-    assert rule["ports"] == [{"port": "extender"}]
-    assert rule["from"] == [
+    extender, people = spec["ingress"]
+    assert extender["ports"] == [{"port": "extender"}]
+    assert extender["from"] == [
         {"ipBlock": {"cidr": "10.1.0.0/28"}},
         {"podSelector": workload(found)["spec"]["selector"]},
-        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}},
     ]
+    assert people["ports"] == [{"port": "people"}]
+    assert people["from"] == [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
+
+
+def test_without_anybody_named_the_network_policy_lets_nobody_to_the_people_s_port() -> None:
+    closed = {"networkPolicy": {"enabled": True, "schedulerBlocks": ["10.1.0.0/28"]}}
+    (extender,) = only(rendered(closed), "NetworkPolicy")["spec"]["ingress"]
+    assert extender["ports"] == [{"port": "extender"}]
+    closed["networkPolicy"]["peopleBlocks"] = ["10.2.0.0/28"]
+    _, people = only(rendered(closed), "NetworkPolicy")["spec"]["ingress"]
+    assert people == {"ports": [{"port": "people"}], "from": [{"ipBlock": {"cidr": "10.2.0.0/28"}}]}
+
+
+def test_metrics_are_scraped_from_the_people_s_port() -> None:
+    (endpoint,) = only(rendered(SETS["monitoring"]), "ServiceMonitor")["spec"]["endpoints"]
+    assert (endpoint["port"], endpoint["path"]) == ("people", "/metrics")
 
 
 def test_only_one_of_the_two_services_is_scraped() -> None:
@@ -426,6 +473,10 @@ def test_every_rule_file_and_every_dashboard_is_rendered_as_it_is() -> None:
         ({"replica": 3}, "at '': additional properties 'replica' not allowed"),
         ({"config": None}, "at '': missing property 'config'"),
         ({"port": "8090"}, "at '/port': got string, want integer"),
+        ({"people": {"port": 8090}}, "people.port must be another than port"),
+        ({"people": {"on": True}}, "at '/people': additional properties 'on' not allowed"),
+        ({"config": {"people": {"port": 9}}}, "at '/config/people': additional properties 'port' not allowed"),
+        ({"people": {"enabled": False}, "serviceMonitor": {"enabled": True}}, "asks for people.enabled"),
         ({"tls": {"mode": "yes"}}, "at '/tls/mode'"),
         ({"tls": {"mode": "secret"}}, "tls.secretName is asked for"),
         ({"networkPolicy": {"enabled": True}}, "networkPolicy.schedulerBlocks is asked for"),

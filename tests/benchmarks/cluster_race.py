@@ -1,0 +1,228 @@
+"""A placement race in a real cluster: the default scheduler against loadaware, on the same arrivals and the same usage.
+
+The shipped generator says who comes, how long they stay and what they use at each moment; kwok's annotations play it,
+`speed` times as fast as it is meant. Every pod is created twice, once for each of two pools of equal nodes: one is
+placed by kube-scheduler alone, the other by kube-scheduler with loadaware, which learns from metrics that a real
+Prometheus scraped. Whoever races does so at the same time, on the same machine.
+
+    hot-node time = share of (node, moment) pairs in which the pods on a node want more than HOT of its cores
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loadaware.simulation.generator import generate
+from loadaware.simulation.scenario import Scenario
+from loadaware.simulation.settings import ArrivalSettings, FailureSettings, MachineSettings, ScenarioSettings
+from tests.parts.cluster import Cluster
+from tests.parts.kubernetes_api import ApiError
+from tests.parts.kwok import usage_annotations
+from tests.parts.loadaware_process import LoadAware
+from tests.parts.objects import pod as pod_object
+from tests.parts.processes import wait_for
+from tests.parts.scheduler import PLAIN_SCHEDULER
+
+HOT = 0.8
+RACERS = {"default": "default-scheduler", "loadaware": "loadaware"}
+"""Pool -> the schedulerName of its pods."""
+TICK_SECONDS = 1.0
+PLAYED_SECONDS = 5.0
+"""How often what a pod uses is written on it anew."""
+
+
+@dataclass(frozen=True)
+class RaceSettings:
+    """How long, how large, how fast."""
+
+    nodes: int = 12
+    load: float = 0.6
+    minutes: float = 8.0
+    warm_up_minutes: float = 2.0
+    """Raced, but not judged."""
+    speed: float = 20.0
+    seed: int = 1
+
+    def scenario(self) -> Scenario:
+        """What will happen."""
+        seconds = (self.minutes + self.warm_up_minutes) * 60 * self.speed
+        arrivals = ArrivalSettings(lifetime_median_seconds=1_800.0, fill_seconds=60 * self.speed)
+        settings = ScenarioSettings(
+            duration_seconds=seconds,
+            load=self.load,
+            load_from_seconds=self.warm_up_minutes * 60 * self.speed,
+            machines=MachineSettings(nodes=self.nodes),
+            arrivals=arrivals,
+            failures=FailureSettings(per_day=0.0),
+        )
+        return generate(settings, np.random.default_rng(self.seed))
+
+
+@dataclass
+class Tally:
+    """What one racer's nodes went through."""
+
+    moments: int = 0
+    hot: int = 0
+    utilizations: list[float] = field(default_factory=list)
+    unplaced: list[int] = field(default_factory=list)
+    """Pods that wait for a node, at each moment: who leaves many waiting has it easy."""
+
+    def note(self, utilization: np.ndarray[Any, np.dtype[np.float64]], unplaced: int = 0) -> None:
+        """One moment: what is wanted of each node, as a share of what it has, and how many pods wait."""
+        self.unplaced.append(unplaced)
+        self.moments += len(utilization)
+        self.hot += int((utilization > HOT).sum())
+        self.utilizations += utilization.tolist()
+
+    @property
+    def hot_share(self) -> float:
+        """Hot-node time."""
+        return self.hot / max(self.moments, 1)
+
+    @property
+    def waiting(self) -> float:
+        """Pods that waited for a node, on average."""
+        return float(np.mean(self.unplaced)) if self.unplaced else 0.0
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.utilizations)) if self.utilizations else 0.0
+
+    def percentile(self, percent: float) -> float:
+        return float(np.percentile(self.utilizations, percent)) if self.utilizations else 0.0
+
+
+def race(folder: Path, settings: RaceSettings, say: Callable[[str], None]) -> dict[str, Tally]:
+    """Run it to its end."""
+    scenario = settings.scenario()
+    with Cluster(folder / "cluster") as cluster:
+        for pool in RACERS:
+            for name, cores, size in zip(*_machines(scenario), strict=True):
+                labels = {"pool": pool}
+                cluster.add_node(f"{pool}-{name}", cpu=f"{cores:g}", memory=f"{size:.0f}", pods="250", labels=labels)
+        profile = {"schedulerName": "loadaware", "scorers": [{"name": "EntropicRisk"}]}
+        config = {"source": cluster.source("Prometheus"), "interval": "1s", "profiles": [profile]}
+        kubeconfig = cluster.control_plane.kubeconfig
+        with (
+            LoadAware(folder / "loadaware", config=config, kubeconfig=kubeconfig) as loadaware,
+            cluster.control_plane.start_scheduler(PLAIN_SCHEDULER),
+            cluster.control_plane.start_scheduler(loadaware.schedule_config()),
+        ):
+            wait_for(lambda: len(loadaware.usage()) == 2 * settings.nodes, 60, "the nodes", loadaware.process)
+            return _Player(cluster, scenario, settings, say).play()
+
+
+def _machines(scenario: Scenario) -> tuple[Any, Any, Any]:
+    machines = scenario.machines
+    return machines.names, machines.cores.tolist(), machines.bytes.tolist()
+
+
+class _Player:
+    """Brings pods and takes them away, writes on them what they use, and looks where they are."""
+
+    def __init__(
+        self, cluster: Cluster, scenario: Scenario, settings: RaceSettings, say: Callable[[str], None]
+    ) -> None:
+        self._api = cluster.api
+        self._scenario = scenario
+        self._settings = settings
+        self._say = say
+        self._here: set[int] = set()
+        self._played: dict[int, float] = {}
+        self._tallies = {pool: Tally() for pool in RACERS}
+        self._cores = dict(zip(scenario.machines.names, scenario.machines.cores.tolist(), strict=True))
+
+    def play(self) -> dict[str, Tally]:
+        settings, start = self._settings, time.monotonic()
+        for pool in RACERS:
+            self._api.create("/api/v1/namespaces", {"metadata": {"name": _namespace(pool)}})
+        whole = (settings.minutes + settings.warm_up_minutes) * 60
+        said = 0.0
+        while (passed := time.monotonic() - start) < whole:
+            now = self._scenario.settings.start + passed * settings.speed
+            self._come_and_go(now)
+            self._use(now)
+            if passed > settings.warm_up_minutes * 60:
+                self._look(now)
+            if passed >= said:
+                said += 60
+                hot = {pool: f"{tally.hot_share:.1%}" for pool, tally in self._tallies.items()}
+                self._say(f"{passed / 60:.0f} of {whole / 60:.0f} min, {len(self._here)} pods each, hot: {hot}")
+            time.sleep(max(0.0, TICK_SECONDS - (time.monotonic() - start - passed)))
+        return self._tallies
+
+    def _come_and_go(self, now: float) -> None:
+        arrivals = self._scenario.arrivals
+        alive = set(np.flatnonzero((arrivals.arrival <= now) & (arrivals.departure > now)).tolist())
+        for index in sorted(alive - self._here):
+            for pool, scheduler in RACERS.items():
+                self._api.create(_pods(pool), self._pod(index, pool, scheduler, now))
+            self._played[index] = now
+        for index in self._here - alive:
+            for pool in RACERS:
+                self._api.delete(f"{_pods(pool)}/{_name(index)}")
+        self._here = alive
+
+    def _pod(self, index: int, pool: str, scheduler: str, now: float) -> dict[str, Any]:
+        told = self._scenario.pod(index)
+        requests = {name: f"{amount:.3f}" for name, amount in told.shape.requests}
+        spec = {"schedulerName": scheduler, "nodeSelector": {"pool": pool}, "terminationGracePeriodSeconds": 0}
+        usage = self._usage(index, now)
+        made = pod_object(_name(index), requests=requests, labels=told.labels, annotations=usage, spec=spec)
+        if told.owner is not None:
+            owner = {"apiVersion": "apps/v1", "kind": told.owner.kind, "name": told.owner.name, "uid": told.owner.name}
+            made["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+        return made
+
+    def _usage(self, index: int, now: float) -> dict[str, str]:
+        cores = float(self._scenario.usage(np.array([index]), now)[0])
+        memory = float(self._scenario.memory(np.array([index]), now)[0])
+        return usage_annotations(f"{max(round(1000 * cores), 1)}m", f"{memory:.0f}")
+
+    def _use(self, now: float) -> None:
+        """Those whose annotation is the oldest, as many as keep all of them young enough."""
+        share = TICK_SECONDS / PLAYED_SECONDS
+        oldest = sorted(self._here, key=lambda index: self._played[index])
+        for index in oldest[: int(np.ceil(share * len(oldest)))]:
+            body = {"metadata": {"annotations": self._usage(index, now)}}
+            for pool in RACERS:
+                try:
+                    self._api.patch(f"{_pods(pool)}/{_name(index)}", body)
+                except ApiError as error:
+                    if error.status != 404:
+                        raise
+            self._played[index] = now
+
+    def _look(self, now: float) -> None:
+        for pool, tally in self._tallies.items():
+            on: dict[str, list[int]] = defaultdict(list)
+            unplaced = 0
+            for each in self._api.get(_pods(pool), resourceVersion="0")["items"]:
+                node = each["spec"].get("nodeName", "").removeprefix(f"{pool}-")
+                if node:
+                    on[node].append(int(each["metadata"]["name"].removeprefix("pod-")))
+                else:
+                    unplaced += 1
+            wanted = [
+                float(self._scenario.usage(np.array(on[name]), now).sum()) / cores if on[name] else 0.0
+                for name, cores in self._cores.items()
+            ]
+            tally.note(np.array(wanted), unplaced)
+
+
+def _pods(pool: str) -> str:
+    return f"/api/v1/namespaces/{_namespace(pool)}/pods"
+
+
+def _namespace(pool: str) -> str:
+    return f"race-{pool}"
+
+
+def _name(index: int) -> str:
+    return f"pod-{index}"

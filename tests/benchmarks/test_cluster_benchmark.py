@@ -1,0 +1,55 @@
+"""What the cluster benchmark counts and writes, without a cluster."""
+
+import numpy as np
+import pytest
+import yaml
+
+from tests.benchmarks.cluster_race import RaceSettings, Tally
+from tests.benchmarks.cluster_throughput import ratios, scheduled, unlimited
+from tests.benchmarks.measure_cluster import race_part, throughput_part
+from tests.parts.scheduler import PLAIN_SCHEDULER
+
+FIGURES = {"bare": [100.0, 200.0, 400.0], "names": [98.0, 190.0, 400.0], "whole nodes": [40.0, 90.0, 200.0]}
+
+
+def test_ways_are_compared_round_by_round() -> None:
+    assert ratios(FIGURES) == {"bare": 1.0, "names": pytest.approx(0.98), "whole nodes": pytest.approx(0.45)}
+
+
+def test_the_page_says_whether_the_target_is_met() -> None:
+    assert "| names | 190 | 98 .. 400 | 0.98 |" in throughput_part(1000, 2000, FIGURES)
+    assert "0.95 of bare is met" in throughput_part(1000, 2000, FIGURES)
+    slow = {**FIGURES, "names": [50.0, 100.0, 200.0]}
+    assert "0.95 of bare is **not** met" in throughput_part(1000, 2000, slow)
+
+
+def test_scheduled_pods_are_counted_over_profiles_and_other_results_are_not() -> None:
+    metrics = (
+        'scheduler_schedule_attempts_total{profile="a",result="scheduled"} 7\n'
+        'scheduler_schedule_attempts_total{profile="b",result="scheduled"} 3\n'
+        'scheduler_schedule_attempts_total{profile="a",result="error"} 5\n'
+    )
+    assert scheduled(metrics) == 10
+
+
+def test_the_limit_on_calls_is_lifted() -> None:
+    assert yaml.safe_load(unlimited(PLAIN_SCHEDULER))["clientConnection"] == {"qps": 10_000, "burst": 10_000}
+
+
+def test_hot_node_time_is_the_share_of_nodes_and_moments_above_the_bound() -> None:
+    tally = Tally()
+    tally.note(np.array([0.5, 0.9]), unplaced=3)
+    tally.note(np.array([0.8, 0.85]))  # 0.8 itself is not hot
+    assert tally.hot_share == 0.5
+    assert tally.waiting == 1.5
+    assert tally.mean == pytest.approx(0.7625)
+    assert "| default | 50.0% | 76% |" in race_part(RaceSettings(), {"default": tally})
+
+
+def test_a_race_is_the_same_for_the_same_seed() -> None:
+    one, two = (RaceSettings(nodes=4, minutes=1.0, warm_up_minutes=0.5).scenario() for _ in range(2))
+    assert len(one.arrivals) > 20
+    assert one.arrivals.arrival.tolist() == two.arrivals.arrival.tolist()
+    pods = np.arange(len(one.arrivals))
+    time = one.settings.end
+    assert one.usage(pods, time).tolist() == two.usage(pods, time).tolist()
