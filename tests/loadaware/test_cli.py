@@ -21,8 +21,8 @@ from loadaware.cli import cli
 from tests.collectors.fake_api_server import write_kubeconfig
 
 COMMANDS = [
-    "check-config", "completion", "demand", "demo", "doctor", "explain", "history", "record", "replay",
-    "schedule-config", "score", "serve", "shadow", "simulate", "version",
+    "check-config", "completion", "demand", "demo", "doctor", "explain", "history", "promote", "record", "replay",
+    "schedule-config", "score", "serve", "shadow", "simulate", "tune", "version",
 ]  # fmt: skip
 
 STATE = """

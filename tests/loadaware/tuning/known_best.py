@@ -51,8 +51,8 @@ class Valley:
     figures: tuple[str, ...] = ("hot80", "unserved", "std")
     title: str = "a valley"
     remarks: tuple[str, ...] = ("A valley is no cluster.",)
-    luck: float = 0.0
-    """How much the test differs from the search, against the winner."""
+    upset: tuple[str, ...] = ()
+    """Cases of the test in which the valley is a hill."""
 
     @property
     def identity(self) -> str:
@@ -69,8 +69,8 @@ class Valley:
     def judge(self, config: Config, profile: str, case: str) -> Judged:
         height = (CASES | TEST_CASES)[case]
         hot80 = valley(config, profile)
-        if case in TEST_CASES and self.luck:
-            hot80 += self.luck * (BEST * 3.0 - hot80)
+        if case in self.upset:
+            hot80 = 4.0 * BEST - hot80
         score = profile_section(config, profile).max_score
         figures = {"hot80": height * hot80, "unserved": abs(math.log(score / 15.0)), "std": None}
         return Judged(figures=figures, seconds=0.01)

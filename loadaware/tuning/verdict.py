@@ -1,0 +1,83 @@
+"""Is the winner better on cases it has not seen? Paired, with an interval, and with doubt where doubt is due.
+
+    gain = 100 * (before - after) / before          means over the pairs; the interval draws whole pairs
+    better: the interval of the mean difference lies above 0;  worse: below;  otherwise it is noise
+
+A pair is a run of both on the same simulated day, or the same block of time of a history.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from collectors.reading import Floats
+from loadaware.simulation.statistics import Duel, Interval, duel, gap_closed, mean_interval
+from loadaware.tuning.source import Judged
+
+FEWEST_PAIRS = 5
+"""With fewer, an interval says little: resamples of four pairs can hardly disagree."""
+
+Verdict = Literal["better", "worse", "noise", "too few", "nothing"]
+WORDS: dict[Verdict, str] = {
+    "better": "better",
+    "worse": "worse",
+    "noise": "within noise",
+    "too few": "too few pairs to tell",
+    "nothing": "no difference",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """One figure, before and after."""
+
+    figure: str
+    before: Floats
+    """Pair by pair."""
+    after: Floats
+
+    @property
+    def gain(self) -> Interval:
+        """In percent of what it was; NaN if it was nothing."""
+        return gap_closed(self.before, self.after, np.zeros(len(self.before)))
+
+    @property
+    def difference(self) -> Interval:
+        """In points: how much lower it is now."""
+        return mean_interval(self.before - self.after)
+
+    @property
+    def duel(self) -> Duel:
+        """Pairs won, drawn, lost."""
+        return duel(self.after, self.before)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What can be said."""
+        if not (self.before != self.after).any():
+            return "nothing"
+        if len(self.before) < FEWEST_PAIRS:
+            return "too few"
+        _, low, high = self.difference
+        return "better" if low > 0 else "worse" if high < 0 else "noise"
+
+
+def compare(before: Sequence[Judged], after: Sequence[Judged], figures: Sequence[str]) -> list[Compared]:
+    """Every figure that has pairs, in the order given."""
+    compared = []
+    for name in figures:
+        pairs = [pair for b, a in zip(before, after, strict=True) for pair in _pairs(b, a, name)]
+        if pairs:
+            table = np.array(pairs, dtype=np.float64)
+            compared.append(Compared(name, table[:, 0], table[:, 1]))
+    return compared
+
+
+def _pairs(before: Judged, after: Judged, name: str) -> list[tuple[float, float]]:
+    if name in before.blocks and name in after.blocks:
+        b, a = before.blocks[name], after.blocks[name]
+        return [(b[number], a[number]) for number in sorted(set(b) & set(a))]
+    was, now = before.figures.get(name), after.figures.get(name)
+    return [] if was is None or now is None else [(was, now)]

@@ -1,0 +1,105 @@
+"""A real local Dask cluster: whoever judges, and however many, the same seed gives the same best trial."""
+
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadaware.config import Config
+from loadaware.errors import ConfigError
+from loadaware.tuning import TuneResult, crew, tune
+from loadaware.tuning.simulated_days import Simulated
+from loadaware.tuning.source import Judged
+from loadaware.tuning.sources import recorded, simulated
+from loadaware.tuning.space import parse_space
+from tests.loadaware.recorded_runs import packed_history
+from tests.loadaware.tuning.known_best import Valley, valley_space
+from tests.loadaware.tuning.test_search import told
+
+distributed: Any = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Worker processes on the loopback; their number is changed by the tests."""
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR
+    ) as made:
+        yield made
+
+
+def search(address: str | None, jobs: int = 1, trials: int = 24) -> TuneResult:
+    return tune(Valley(), trials=trials, space=valley_space(), seed=7, crew=crew(jobs, address))
+
+
+def test_one_two_and_four_workers_give_the_trials_that_one_and_two_processes_give(cluster: Any) -> None:
+    alone = search(None)
+    assert told(search(None, jobs=2)) == told(alone)
+    for workers in (1, 2, 4):
+        cluster.scale(workers)
+        with distributed.Client(cluster, set_as_default=False) as client:
+            client.wait_for_workers(workers)
+        spread = search(cluster.scheduler_address)
+        assert told(spread) == told(alone)
+        assert spread.best == alone.best
+
+
+def test_a_real_simulation_is_the_same_on_a_worker(cluster: Any) -> None:
+    def run(address: str | None) -> TuneResult:
+        days: Simulated = simulated(nodes=4, hours=0.2, warm_up_hours=0.1, seeds=1, test_seeds=1)
+        space = parse_space("maxScore: {oneOf: [1, 30, 100]}")
+        return tune(days, trials=2, space=space, batch=2, crew=crew(1, address))
+
+    here, there = run(None), run(cluster.scheduler_address)
+    assert [one.values for one in here.finished] == [one.values for one in there.finished]
+
+
+@dataclass(frozen=True)
+class Deadly(Valley):
+    """The first worker that judges tuesday dies of it."""
+
+    marker: str = ""
+
+    def judge(self, config: Config, profile: str, case: str) -> Judged:
+        if case == "tuesday" and not Path(self.marker).exists():
+            Path(self.marker).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().judge(config, profile, case)
+
+
+def test_a_worker_that_dies_costs_nothing_but_time(cluster: Any, tmp_path: Path) -> None:
+    source = Deadly(marker=str(tmp_path / "died"))
+    found = tune(source, trials=8, space=valley_space(), seed=7, crew=crew(1, cluster.scheduler_address))
+    assert (tmp_path / "died").exists()
+    assert told(found) == told(search(None, trials=8))
+
+
+def test_nobody_at_the_address_is_said_before_any_work() -> None:
+    with pytest.raises(ConfigError, match=r"--dask: nobody answers at tcp://127\.0\.0\.1:9: .*refused"):
+        search("tcp://127.0.0.1:9")
+    with pytest.raises(ConfigError, match="--dask: nobody answers at here: missing port"):
+        search("here")
+
+
+def test_a_cluster_without_workers_is_said_so() -> None:
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR) as empty,
+        pytest.raises(ConfigError, match="has no workers"),
+    ):
+        search(empty.scheduler_address)
+
+
+def test_a_history_that_workers_do_not_see_is_said_so(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed_history(tmp_path / "history", minutes=30)
+    source = recorded(str(tmp_path / "history"))
+    monkeypatch.chdir(tmp_path)
+    hidden = type(source)("history", source.windows, source.train, source.test, source.title)
+    with pytest.raises(ConfigError, match="does not see the folder history"):
+        tune(hidden, trials=1, crew=crew(1, cluster.scheduler_address))
