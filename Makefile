@@ -3,7 +3,7 @@ PORT ?= 8090
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-FAST := not slow and not integration and not e2e and not browser
+FAST := not slow and not integration and not e2e and not browser and not notebooks
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,6 +14,10 @@ test: .venv/test.done ## run every test that needs Python alone
 	@$(BIN)/python -m pytest -n 2 -m "$(FAST)" --cov --cov-report=term:skip-covered tests
 test-slow: .venv/test.done ## run the slow tests: wheel in an empty environment, example plugin, placement gate
 	@$(BIN)/python -m pytest -m slow tests
+test-notebooks: .venv/notebooks.done ## run every notebook from top to bottom on generated data
+	@$(BIN)/python -m pytest -n 2 -m notebooks tests
+notebooks: .venv/notebooks.done ## open the notebooks in JupyterLab
+	@$(BIN)/jupyter lab --notebook-dir notebooks
 integration: .venv/test.done ## run the tests that need a real Prometheus (built from source once)
 	@$(BIN)/python -m pytest -m integration tests/integration
 e2e: .venv/test.done ## run the tests that need a real control plane (built from source once; KUBERNETES=1.34 for another)
@@ -39,10 +43,10 @@ check: .venv/test.done ## lint, format, types, import contracts
 format: .venv/test.done ## mend what the linter can mend
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 lock: ## pin every dependency anew (needs `uv` on the PATH)
-	@$(UV) --group build pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra tuning --extra tracing --group build --group test pyproject.toml -o requirements/test.txt && echo pyarrow | $(UV) -c requirements/test.txt - -o requirements/history.txt
+	@$(UV) --group build pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra tuning --extra tracing --group build --group test pyproject.toml -o requirements/test.txt && $(UV) -c requirements/test.txt --extra notebooks pyproject.toml -o requirements/notebooks.txt && echo pyarrow | $(UV) -c requirements/test.txt - -o requirements/history.txt
 clean: ## remove what was made
 	@rm -rf .venv dist build .coverage* .mypy_cache .ruff_cache .hypothesis
-.PHONY: help setup run test test-slow integration e2e browser pictures benchmark-quality benchmark benchmark-cluster benchmark-history chart baseline check format lock clean
+.PHONY: help setup run test test-slow test-notebooks notebooks integration e2e browser pictures benchmark-quality benchmark benchmark-cluster benchmark-history chart baseline check format lock clean
 
 UV := uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-annotate --upgrade --custom-compile-command 'make lock'
 .venv/bin/python:
@@ -51,3 +55,5 @@ UV := uv pip compile -q --universal --generate-hashes --python-version 3.11 --no
 	@echo "setting up .venv (once)" && $(PIP) install --require-hashes -r requirements/run.txt && $(PIP) install --no-deps --no-build-isolation --editable . && touch $@
 .venv/test.done: .venv/run.done requirements/test.txt
 	@echo "adding the test tools to .venv (once)" && $(PIP) install --require-hashes -r requirements/test.txt && touch $@
+.venv/notebooks.done: .venv/test.done requirements/notebooks.txt
+	@echo "adding JupyterLab to .venv (once)" && $(PIP) install --require-hashes -r requirements/notebooks.txt && touch $@

@@ -120,7 +120,7 @@ class Decisions:
         self.size_bytes = 0
         self.settle_each = False
         """Reduce those, too, that are dropped before there was time for it."""
-        self._aside = aside or Aside(SETTLE_SECONDS, 1, self._may_settle)
+        self._aside = Aside(SETTLE_SECONDS, 1, self._may_settle) if aside is None else aside
         self._seen = 0
         self._ring: deque[Decision] = deque()
         self._unsettled: deque[Decision] = deque()

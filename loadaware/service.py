@@ -116,7 +116,7 @@ class Service:
         self.status = status
 
     def readiness(self) -> tuple[bool, dict[str, Any]]:
-        """Ready after the first good reading or the grace; later loss shows, but never makes it unready. Leaving does."""
+        """Ready after the first good reading or the grace; later loss shows, but only leaving makes it unready."""
         self._note_rung()
         ready = not self.leaving and (self._measured or self.clock() >= self._ready_at)
         snapshot = self.adviser.snapshot

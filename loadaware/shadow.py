@@ -79,7 +79,7 @@ class Shadow:
 
     def __init__(self, adviser: Adviser, aside: Aside | None = None) -> None:
         self._adviser = adviser
-        self._aside = aside or Aside(PAUSE_SECONDS, MOST_WAITING)
+        self._aside = Aside(PAUSE_SECONDS, MOST_WAITING) if aside is None else aside
         self._unbound: dict[str, list[_Opinion]] = {}
         self.comparisons: dict[tuple[str, str], Comparison] = {}
         """By shadow and by what it is compared with."""
