@@ -305,7 +305,7 @@ def test_a_server_records_what_it_answers_and_a_replay_answers_the_same(tmp_path
         command = [sys.executable, "-m", "loadaware", "serve", "--config", str(config)]
         process = subprocess.Popen([*command, "--kubeconfig", server.kubeconfig(tmp_path)], stderr=subprocess.PIPE)
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60.0) as client:
                 wait_for(lambda: _measured(client), 30.0, "the first reading")
                 for number in range(5):
                     manifest = {"metadata": {"name": f"new-{number}", "namespace": "shop", "uid": f"u-{number}"}}

@@ -148,7 +148,7 @@ def trusting(authority: Authority) -> ssl.SSLContext:
 
 
 def health(running: RunningServer, context: ssl.SSLContext) -> int:
-    with httpx.Client(verify=context, trust_env=False) as client:
+    with httpx.Client(verify=context, trust_env=False, timeout=60.0) as client:
         return client.get(f"{running.url}/healthz").status_code
 
 

@@ -45,13 +45,13 @@ def service() -> Service:
 @pytest.fixture(scope="module")
 def only_read() -> Iterator[httpx.Client]:
     """For tests that change nothing: a server takes half a second."""
-    with RunningServer(asked_service()) as running, httpx.Client(base_url=running.url) as client:
+    with RunningServer(asked_service()) as running, httpx.Client(base_url=running.url, timeout=60.0) as client:
         yield client
 
 
 @pytest.fixture
 def client(service: Service) -> Iterator[httpx.Client]:
-    with RunningServer(service) as running, httpx.Client(base_url=running.url) as client:
+    with RunningServer(service) as running, httpx.Client(base_url=running.url, timeout=60.0) as client:
         yield client
 
 
@@ -142,7 +142,7 @@ def test_a_request_of_as_many_names_as_are_looked_at_is_kept_and_explained(clien
 def test_requests_over_the_wire_are_kept_settled_and_compared() -> None:
     shadows = {"spread": make_profile(LowestUsage(), "spread")}
     service = frozen_service(make_settings(make_profile(TargetLoadPacking()), shadows=shadows))
-    with RunningServer(service) as running, httpx.Client(base_url=running.url) as client:
+    with RunningServer(service) as running, httpx.Client(base_url=running.url, timeout=60.0) as client:
         client.post("/prioritize", content=arguments("idle", "near"))
         for _ in range(1000):
             told = client.get("/shadow").json()
@@ -159,7 +159,7 @@ def test_requests_over_the_wire_are_kept_settled_and_compared() -> None:
 def test_in_shadow_mode_the_wire_is_neutral_and_the_thought_is_explained() -> None:
     service = frozen_service()
     service.hindsight.configure(HindsightSettings(mode="shadow"))
-    with RunningServer(service) as running, httpx.Client(base_url=running.url) as client:
+    with RunningServer(service) as running, httpx.Client(base_url=running.url, timeout=60.0) as client:
         answer = client.post("/prioritize", content=arguments("idle", "near"))
         assert answer.json() == [{"Host": "idle", "Score": 0}, {"Host": "near", "Score": 0}]
         for _ in range(1000):

@@ -123,7 +123,7 @@ def test_a_thousand_at_once_leave_scheduling_unharmed() -> None:
         for _ in range(1000):
             stack.enter_context(connected(url))
         wait_for(lambda: len(streams_of(server)) == 32, 20, "the streams that there may be")
-        with httpx.Client(base_url=url) as client:
+        with httpx.Client(base_url=url, timeout=60.0) as client:
             for _ in range(50):
                 answer = client.post("/prioritize", content=arguments("idle", "busy"))
                 assert (answer.status_code, len(answer.json())) == (200, 2)

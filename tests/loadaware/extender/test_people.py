@@ -29,7 +29,7 @@ def running(server: Server | PeopleServer) -> Iterator[httpx.Client]:
     thread.start()
     wait_for(lambda: server.started, 10, "the server")
     port = server.servers[0].sockets[0].getsockname()[1]
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60.0) as client:
         yield client
     server.should_exit = True
     thread.join(10)

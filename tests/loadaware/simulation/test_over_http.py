@@ -67,7 +67,7 @@ def test_every_answer_over_http_is_the_one_in_process(quiet: Scenario, scorer: S
 
     run = Run(short, make, EngineSettings(warm_up_seconds=600.0), seed=1)
     policy = policies[0]
-    with policy.server, httpx.Client(base_url=policy.server.url) as policy.client:
+    with policy.server, httpx.Client(base_url=policy.server.url, timeout=60.0) as policy.client:
         run.report()
     assert policy.differences == []
     assert policy.asked > 100
