@@ -129,16 +129,16 @@ class Adviser:
     def filter(self, pod: Pod, names: Sequence[str], profile: str | None = None, *, book: bool = True) -> Filtering:
         """Which nodes may take the pod. If only one may, kube-scheduler asks no further: it is booked there."""
         self.settle()
-        question = self._question(pod, names)
-        self._ledger.expire(question.now)
+        now = self._clock()
+        self._ledger.expire(now)
         chosen = self.profile_for(pod, profile)
         if self.opted_out(pod) or not chosen.filters:
             answer = Filtering(chosen.name, tuple(names), {}, {})
         else:
             with self._ledger.without(pod.identity):
-                answer = filter_nodes(chosen, question, self.breaker)
+                answer = filter_nodes(chosen, self._question(pod, names, now), self.breaker)
         if book and len(answer.passed) == 1:
-            self._book(pod, question.workload, answer.passed, question.now)
+            self._book(pod, workload_of(pod), answer.passed, now)
         return answer
 
     def rank(
@@ -152,11 +152,12 @@ class Adviser:
     ) -> Ranking:
         """Score every node asked for, and remember to book the pod on the best."""
         self.settle()
-        question = self._question(pod, names)
-        self._ledger.expire(question.now)
+        now = self._clock()
+        self._ledger.expire(now)
         chosen = self.profile_for(pod, profile)
         if self.opted_out(pod):
             return indifferent(chosen, names)
+        question = self._question(pod, names, now)
         with self._ledger.without(pod.identity):
             ranking = rank(chosen, question, self.breaker, explain=explain)
         if book:
@@ -166,12 +167,12 @@ class Adviser:
     def rank_aside(self, pod: Pod, names: Sequence[str], profile: Profile) -> Ranking:
         """What a profile would say, whether it is on the wire or not. Nothing is booked."""
         with self.in_flight.without(pod.identity):
-            return rank(profile, self._question(pod, names), self.breaker)
+            return rank(profile, self._question(pod, names, self._clock()), self.breaker)
 
     def expected_aside(self, pod: Pod, rows: Ints, resources: Sequence[str]) -> ExpectedLoad:
         """What the nodes of these rows, without the pod, and the pod are expected to use."""
         with self.in_flight.without(pod.identity):
-            return self._question(pod, ()).nodes(rows, None).expected(pod, resources)
+            return self._question(pod, (), self._clock()).nodes(rows, None).expected(pod, resources)
 
     def preempt(self, pod: Pod, freed: Freed, profile: str | None = None) -> Sequence[str]:
         """The candidate nodes that would not be too busy once their victims have left; all if none would."""
@@ -179,7 +180,7 @@ class Adviser:
         if self.opted_out(pod):
             return list(freed)
         with self.in_flight.without(pod.identity):
-            return worth_preempting(chosen, self._question(pod, list(freed)), freed)
+            return worth_preempting(chosen, self._question(pod, list(freed), self._clock()), freed)
 
     def reserve(self, identity: str, node: str) -> None:
         """A pod that was ranked is being bound to a node: count it there."""
@@ -193,9 +194,8 @@ class Adviser:
         """The binding failed: count it nowhere."""
         self.in_flight.let_go(identity)
 
-    def _question(self, pod: Pod, names: Sequence[str]) -> Question:
-        staleness = self.settings.staleness
-        return Question(self.snapshot, self._ledger, pod, names, staleness, self._clock(), workload_of(pod))
+    def _question(self, pod: Pod, names: Sequence[str], now: float) -> Question:
+        return Question(self.snapshot, self._ledger, pod, names, self.settings.staleness, now, workload_of(pod))
 
     def _likely(self, question: Question, ranking: Ranking) -> Ints:
         """Where the pod will probably go."""

@@ -26,12 +26,11 @@ class Usage(NamedTuple):
     mean: Floats
     deviation: Floats
     pods: float = 1.0
-    worked_out: Floats | None = None
 
     @property
     def counted(self) -> Floats:
         """As siblings count it: deviations and, last, the number of pods."""
-        return np.append(self.deviation, self.pods) if self.worked_out is None else self.worked_out
+        return np.append(self.deviation, self.pods)
 
     def times(self, share: float) -> "Usage":
         """A share of it."""
@@ -89,8 +88,7 @@ class Expectations:
             nothing = np.zeros(len(self._snapshot.resources))
             return Usage(nothing, nothing)
         request = np.array([shape.request(resource) for resource in self._snapshot.resources])
-        mean, deviation = expected.of_pod(request, workload, kin)
-        return Usage(mean, deviation, worked_out=np.append(deviation, 1.0))
+        return Usage(*expected.of_pod(request, workload, kin))
 
     def siblings(self, workload: str) -> Siblings:
         """Where a workload's pods are, as of now."""

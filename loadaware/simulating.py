@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadaware.errors import ConfigError
+from loadaware.progress import duration
 from loadaware.simulation import sensitivity
 from loadaware.simulation.comparison import Days, Listener, compare
 from loadaware.simulation.generator import UnreachableLoadError
@@ -249,21 +250,11 @@ class Lines:
             return
         self._said = now
         left = (now - self._begun) / (self._done - self._before) * (self._total - self._done)
-        self._say(f"{self._done} of {self._total} runs, about {_duration(left)} left")
+        self._say(f"{self._done} of {self._total} runs, about {duration(left)} left")
 
     def _say(self, text: str) -> None:
         sys.stderr.write(f"loadaware: {text}\n")
         sys.stderr.flush()
-
-
-def _duration(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 90
-        else f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.1f} h"
-    )
 
 
 def as_json(made: Plan, policies: Mapping[str, PolicySummary]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def generated_history(
         raise HistoryError(str(made), "is not empty: give what is generated a folder of its own")
     recorder = Recorder(HistoryWriter(made, flush_on_write=False), beginning_of(Config(), requests=False))
     stage = _stage(nodes, hours, load, seed)
-    Run(stage.scenario, lambda clock: _Recorded(clock, recorder), stage.setup.engine, stage.seed).report()
+    Run(stage.scenario, lambda clock: RecordedDefault(clock, recorder), stage.setup.engine, stage.seed).report()
     recorder.close()
     return History(made)
 
@@ -89,7 +89,7 @@ def _passing_folder() -> Path:
     return Path(folder)
 
 
-class _Recorded(Default):
+class RecordedDefault(Default):
     """kube-scheduler's default scores; what the cluster tells is written down."""
 
     def __init__(self, clock: Callable[[], float], recorder: Recorder) -> None:
@@ -98,6 +98,7 @@ class _Recorded(Default):
         recorder.began(clock())
 
     def hear(self, news: tuple[News, ...]) -> None:
+        """Write it down."""
         now, recorder = self._clock(), self._recorder
         for item in news:
             if isinstance(item, Reading):

@@ -58,12 +58,20 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_trial(stage: Stage, policy: str, progress: Progress | None = None) -> Outcome:
     """Run a policy on a stage. Raises ConfigError for an unknown one."""
-    started, named, settings = perf_counter(), parse(policy), stage.setup.engine
+    named = parse(policy)
+    return run_policy(stage, lambda clock: named.make(stage, clock), progress)
+
+
+def run_policy(
+    stage: Stage, policy: Callable[[Callable[[], float]], Policy], progress: Progress | None = None
+) -> Outcome:
+    """Run whatever decides on a stage; it is made with the simulated clock."""
+    started, settings = perf_counter(), stage.setup.engine
     counted_from = stage.scenario.settings.start + settings.warm_up_seconds
     watched: list[Watched] = []
 
     def make(clock: Callable[[], float]) -> Policy:
-        watched.append(Watched(named.make(stage, clock), counted_from))
+        watched.append(Watched(policy(clock), counted_from))
         return watched[0]
 
     report = Run(stage.scenario, make, settings, stage.seed, stage.futures).report(progress)

@@ -13,11 +13,10 @@ from loadaware.config import Config
 from loadaware.errors import ConfigError
 from loadaware.isolation import working
 from loadaware.simulation.code_digest import code_digest
-from loadaware.simulation.engine import Run
 from loadaware.simulation.generator import UnreachableLoadError
 from loadaware.simulation.stage import Setup, Stage, make_stage
 from loadaware.simulation.traces import Traces
-from loadaware.simulation.trial import Outcome, Watched
+from loadaware.simulation.trial import run_policy
 from loadaware.tuning.configured_policy import Configured, profile_of
 from loadaware.tuning.source import Judged, known
 
@@ -66,34 +65,9 @@ class Simulated:
         started = perf_counter()
         stage = STAGES.of(self, self.cases[case])
         with working((profile_of(config, profile),)):
-            outcome = run_configured(stage, config, profile, started)
+            outcome = run_policy(stage, lambda clock: Configured(config, profile, clock, stage.setup.engine))
         figures = {name: getattr(outcome, name) for name in self.figures}
-        return Judged(figures=known(figures), seconds=outcome.seconds)
-
-
-def run_configured(stage: Stage, config: Config, profile: str, started: float) -> Outcome:
-    """A run of a profile, as `run_trial` runs a policy by its name."""
-    engine = stage.setup.engine
-    counted_from = stage.scenario.settings.start + engine.warm_up_seconds
-    watched: list[Watched] = []
-
-    def make(clock: object) -> Watched:
-        watched.append(Watched(Configured(config, profile, clock, engine), counted_from))  # type: ignore[arg-type]
-        return watched[0]
-
-    report = Run(stage.scenario, make, engine, stage.seed, stage.futures).report()
-    return Outcome(
-        hot80=report.hot80,
-        hot90=report.hot90,
-        unserved=report.unserved,
-        std=report.spread,
-        p99=report.p99,
-        pending=watched[0].pending,
-        together=watched[0].together,
-        memory90=report.memory90,
-        utilization=report.utilization,
-        seconds=perf_counter() - started,
-    )
+        return Judged(figures=known(figures), seconds=perf_counter() - started)
 
 
 class Stages:

@@ -200,8 +200,3 @@ def test_the_bar_counts_runs(plan: Plan) -> None:
         hear(plan.trials[0], 0.5)
         finish(plan.trials[0])
     assert "2 of 6 runs" in written.getvalue()
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(20.0, "20 s"), (600.0, "10 min"), (9000.0, "2.5 h")])
-def test_durations_are_told_in_the_unit_that_fits(seconds: float, text: str) -> None:
-    assert simulating._duration(seconds) == text

@@ -4,47 +4,22 @@ A simulated cluster is placed by the default scores and recorded; the replay und
 is compared with the same cluster really placed by it.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from collectors.cluster import NodeSeen
 from collectors.history import HistoryWriter
-from collectors.reading import Reading
 from loadaware.config import Config
-from loadaware.past_recording import EVERYTHING
+from loadaware.notebook.generated import RecordedDefault
 from loadaware.recorder import Recorder, beginning_of
 from loadaware.replay.outcome import ReplaySettings
 from loadaware.replay.run import replay
 from loadaware.simulating import Options, setup_of
 from loadaware.simulation.engine import Run
-from loadaware.simulation.policies import Default
 from loadaware.simulation.stage import Stage, make_stage
 from loadaware.simulation.trial import run_trial
-from loadaware.simulation.watch import News
 
 HOUR = 3600.0
-
-
-class RecordedDefault(Default):
-    """kube-scheduler's default scores; what the cluster tells is written down."""
-
-    def __init__(self, clock: Callable[[], float], recorder: Recorder) -> None:
-        super().__init__()
-        self._clock, self._recorder = clock, recorder
-        recorder.began(clock())
-
-    def hear(self, news: tuple[News, ...]) -> None:
-        now, recorder = self._clock(), self._recorder
-        for item in news:
-            if isinstance(item, Reading):
-                recorder.reading(item, now)
-            else:
-                recorder.event(item, now)
-                recorder.changes(EVERYTHING, now)
-            if isinstance(item, Reading | NodeSeen):
-                recorder.snapshot(now)
 
 
 def record(stage: Stage, folder: Path) -> float:
