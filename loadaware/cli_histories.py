@@ -5,7 +5,8 @@ import sys
 
 import click
 
-EXIT_INTERRUPTED = 130
+from loadaware.cli_options import check_source, load_config, output_option
+from loadaware.cli_output import EXIT_INTERRUPTED, print_json, remark
 
 
 @click.command()
@@ -45,21 +46,18 @@ def record(  # noqa: PLR0917 - click passes options by name
     """
     import msgspec
 
-    from loadaware.config import Config, load
     from loadaware.recording import history_section, record_live, record_prometheus
 
-    config = load(config_file) if config_file else Config()
+    config = load_config(config_file)
     if url is not None:
         done = record_prometheus(config, url, folder, since=since, step=step, pause=pause)
         empty = f", {done.empty_chunks} chunks were empty" if done.empty_chunks else ""
         click.echo(f"{done.readings} readings written to {folder}{empty}", err=True)
         return
-    from loadaware.sources import check_source
-
-    check_source(config, config_file or "<defaults>")
+    check_source(config, config_file)
     section = history_section(config.history, folder, max_size, max_age)
     config = msgspec.structs.replace(config, history=section)
-    record_live(config, kubeconfig, context, duration, lambda text: click.echo(f"loadaware: {text}", err=True))
+    record_live(config, kubeconfig, context, duration, remark)
 
 
 @click.command()
@@ -78,7 +76,6 @@ def history(folder: str, target: str | None, key_file: str | None, output: str) 
     loadaware history history/ --pseudonyms to-share/
     """
     from loadaware import histories
-    from loadaware.cli import print_json
 
     if key_file and not target:
         raise click.UsageError("--key-file belongs to --pseudonyms")
@@ -103,8 +100,7 @@ def history(folder: str, target: str | None, key_file: str | None, output: str) 
 @click.option("--skip-damaged", is_flag=True, help="Leave damaged segments out instead of ending with an error.")
 @click.option("--jobs", type=click.IntRange(1, 256), help="Processes.  [default: one per core]")
 @click.option("--plot", metavar="FILE", help="Draw the comparison here, as SVG.")
-@click.option("--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True,
-              help="A table for people, JSON for programs.")  # fmt: skip
+@output_option
 def replay(  # noqa: PLR0917 - click passes options by name
     folder: str,
     config_files: tuple[str, ...],
@@ -128,7 +124,6 @@ def replay(  # noqa: PLR0917 - click passes options by name
     Does it reproduce what was decided?   loadaware replay history/
     """
     from loadaware import replaying
-    from loadaware.cli import print_json
     from loadaware.replay.report import as_json
     from loadaware.simulating import check_picture
 
@@ -139,7 +134,7 @@ def replay(  # noqa: PLR0917 - click passes options by name
     try:
         outcomes = replaying.run(folder, configs, settings, jobs or os.cpu_count() or 1)
     except KeyboardInterrupt:
-        click.echo("loadaware: stopped", err=True)
+        remark("stopped")
         sys.exit(EXIT_INTERRUPTED)
     if plot:
         replaying.write_picture(outcomes, replaying.title_of(folder, outcomes), plot)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loadaware.cli_output import EXIT_INTERRUPTED, remark
+
 if TYPE_CHECKING:
     from loadaware.promotion import Promoted
     from loadaware.tuning import Source
     from loadaware.tuning.result import TuneResult
-
-EXIT_INTERRUPTED = 130
 
 
 @click.command()
@@ -176,8 +176,8 @@ def promote(  # noqa: PLR0917 - click passes options by name
         click.echo(made, nl=False)
     else:
         write_whole(Path(output), made, Path(file))
-    for remark in done.remarks:
-        click.echo(f"loadaware: {remark}", err=True)
+    for line in done.remarks:
+        remark(line)
 
 
 def _text(file: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from loadaware.cli import EXIT_BAD_INPUT, print_json
+from loadaware.cli_output import EXIT_BAD_INPUT, print_json
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -1,0 +1,76 @@
+"""The commands that ask a running loadaware: demand, explain, shadow. Added to the others by `cli.py`."""
+
+import click
+
+from loadaware.cli_options import output_option
+from loadaware.cli_output import print_json
+
+
+@click.command()
+@click.option("--server", help="A running loadaware to ask.  [default: http://127.0.0.1:8090]")
+@click.option("--state-file", type=click.Path(dir_okay=False), help="The file of demand.stateFile, instead.")
+@click.option("--sort", default="cpu", show_default=True,
+              help="cpu, memory: by how much the requests should change; pods; name.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="So many workloads.")
+@click.option("--namespace", help="Of this namespace alone.")
+@output_option
+def demand(  # noqa: PLR0917 - click passes options by name
+    server: str | None, state_file: str | None, sort: str, limit: int, namespace: str | None, output: str
+) -> None:
+    """Show what workloads use of what they request.
+
+    What each requests, what its pods were learned to use, what they should request instead, and what that comes to
+    in the whole cluster.
+
+    \b
+    loadaware demand --server http://127.0.0.1:8090 --sort memory
+    loadaware demand --state-file /var/lib/loadaware/demand --namespace shop
+    """
+    from loadaware import demand_listing
+
+    if server and state_file:
+        raise click.UsageError("--server and --state-file exclude each other")
+    if state_file:
+        told = demand_listing.read_file(state_file, sort, limit, namespace)
+    else:
+        told = demand_listing.ask_server(server or "http://127.0.0.1:8090", sort, limit, namespace)
+    print_json(told) if output == "json" else demand_listing.print_report(told)
+
+
+@click.command()
+@click.argument("pod", metavar="NAMESPACE/NAME")
+@click.option("--server", help="The running loadaware to ask.  [default: http://127.0.0.1:8090]")
+@click.option("--node", help="Why not this node?")
+@click.option("--nodes", type=click.IntRange(1, 20_000), help="How many rows of the table.  [default: 50]")
+@output_option
+def explain(pod: str, server: str | None, node: str | None, nodes: int | None, output: str) -> None:
+    """Why did this pod land there?
+
+    One sentence, what would have to change for another node to win, and the table behind it, from the numbers of the
+    moment of the answer. `kubectl loadaware explain` asks the same through the API server.
+
+    \b
+    loadaware explain shop/web-1 --server http://127.0.0.1:8090
+    loadaware explain shop/web-1 --node node-3
+    """
+    from loadaware.asking import DEFAULT_SERVER, ask_server
+    from loadaware.explaining import explain_fields, print_explanation
+
+    told = ask_server(server or DEFAULT_SERVER, "/explain", explain_fields(pod, node, nodes))
+    print_json(told) if output == "json" else print_explanation(told)
+
+
+@click.command()
+@click.option("--server", help="The running loadaware to ask.  [default: http://127.0.0.1:8090]")
+@output_option
+def shadow(server: str | None, output: str) -> None:
+    """Compare profiles in shadow with what was decided.
+
+    Of each profile with `shadow: true`, beside the profile that answered and beside kube-scheduler's real choice; with
+    `mode: shadow`, of each profile beside kube-scheduler's choice.
+    """
+    from loadaware.asking import DEFAULT_SERVER, ask_server
+    from loadaware.explaining import print_shadow
+
+    told = ask_server(server or DEFAULT_SERVER, "/shadow", {})
+    print_json(told) if output == "json" else print_shadow(told)

@@ -1,0 +1,53 @@
+"""Options that several commands share, and the configuration that --config names."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from loadaware.config import Config
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULTS = "<defaults>"
+"""The name, in messages, of the configuration that no file gave."""
+
+
+def config_option(function: F) -> F:
+    """Which configuration."""
+    return click.option(
+        "--config", "config_file", type=click.Path(dir_okay=False), envvar="LOADAWARE_CONFIG", show_envvar=True,
+        help="The configuration. Without it the defaults: metrics-server, one profile.",
+    )(function)  # fmt: skip
+
+
+def cluster_options(function: F) -> F:
+    """Which cluster."""
+    function = click.option("--context", help="The kubeconfig's context.  [default: its current one]")(function)
+    return click.option(
+        "--kubeconfig", type=click.Path(dir_okay=False),
+        help="Credentials.  [default: as kubectl: KUBECONFIG, ~/.kube/config, or the pod's own]",
+    )(function)  # fmt: skip
+
+
+def output_option(function: F) -> F:
+    """For whom it is printed."""
+    return click.option(
+        "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True,
+        help="A table for people, JSON for programs.",
+    )(function)  # fmt: skip
+
+
+def load_config(file: str | None) -> "Config":
+    """The configuration of that file, or the defaults."""
+    from loadaware.config import Config, load
+
+    return load(file) if file else Config()
+
+
+def check_source(config: "Config", file: str | None) -> None:
+    """Whether usage can be read as it says. Raises ConfigError."""
+    from loadaware import sources
+
+    sources.check_source(config, file or DEFAULTS)
