@@ -60,11 +60,14 @@ class Adviser:
         self.snapshot = Snapshot.empty()
         self._since_snapshot: list[Change] = []
         self._to_book: tuple[Question, Ranking] | None = None
+        self.moves = 0
+        """News and bookings so far: until the next, the same question has the same answer."""
         self.configure(settings)
 
     def configure(self, settings: AdviserSettings) -> None:
         """Take new settings; bookings made under the old ones are let go, what happened since the snapshot is not."""
         self.settings = settings
+        self.moves += 1
         self._to_book = None
         self.breaker.forget()
         profiles = [*settings.profiles.values(), *settings.shadows.values()]
@@ -95,6 +98,7 @@ class Adviser:
     def receive(self, message: Snapshot | Change) -> None:
         """Take what the observer sends, in its order."""
         self.settle()
+        self.moves += 1
         if isinstance(message, Snapshot):
             self.snapshot = message
             self._since_snapshot.clear()
@@ -138,6 +142,7 @@ class Adviser:
             with self._ledger.without(pod.identity):
                 answer = filter_nodes(chosen, self._question(pod, names, now), self.breaker)
         if book and len(answer.passed) == 1:
+            self.moves += 1
             self._book(pod, workload_of(pod), answer.passed, now)
         return answer
 
@@ -161,6 +166,7 @@ class Adviser:
         with self._ledger.without(pod.identity):
             ranking = rank(chosen, question, self.breaker, explain=explain)
         if book:
+            self.moves += 1
             self._to_book = question, ranking
         return ranking
 
@@ -184,6 +190,7 @@ class Adviser:
 
     def reserve(self, identity: str, node: str) -> None:
         """A pod that was ranked is being bound to a node: count it there."""
+        self.moves += 1
         booking = self.in_flight.booking(identity)
         if booking is None:
             self.in_flight.book(identity, Shape(), [node], self._clock())
@@ -192,6 +199,7 @@ class Adviser:
 
     def unreserve(self, identity: str) -> None:
         """The binding failed: count it nowhere."""
+        self.moves += 1
         self.in_flight.let_go(identity)
 
     def _question(self, pod: Pod, names: Sequence[str], now: float) -> Question:

@@ -30,6 +30,8 @@ LARGE_ROW = 16
 SETTLE_SECONDS = 0.1
 LINGER_SECONDS = 10.0
 """While requests come one after the other, decisions are not reduced before this age: most are dropped by then."""
+LATE_SHARE = 0.25
+"""Of the memory for decisions, as much again for those that left the ring and still wait to be told of."""
 RAW_UNTIL_WAITING = 32
 """With more decisions than this to be reduced, the scorers' own numbers are not worked out."""
 
@@ -104,7 +106,14 @@ def _position(ranking: Ranking | Ranked, node: str) -> int | None:
 class Decisions:
     """The ring. One thread: the event loop's."""
 
-    def __init__(self, kept: int = 1000, memory_bytes: float = 64 * 2**20, aside: Aside | None = None) -> None:
+    def __init__(
+        self,
+        kept: int = 1000,
+        memory_bytes: float = 64 * 2**20,
+        aside: Aside | None = None,
+        time_left: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`time_left` says whether requests leave time for a piece of work between them."""
         self.kept = kept
         self.memory_bytes = memory_bytes
         self.staleness = Staleness()
@@ -121,9 +130,13 @@ class Decisions:
         self.settle_each = False
         """Reduce those, too, that are dropped before there was time for it."""
         self._aside = Aside(SETTLE_SECONDS, 1, self._may_settle) if aside is None else aside
-        self._seen = 0
+        self._time_left = time_left
         self._ring: deque[Decision] = deque()
         self._unsettled: deque[Decision] = deque()
+        self._late: deque[Decision] = deque()
+        self._late_bytes = 0
+        self.lost = 0
+        """Decisions that nobody was told of, because too many waited."""
         self._latest: dict[str, dict[str, Decision]] = {"filter": {}, "prioritize": {}}
         self._names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
@@ -213,19 +226,28 @@ class Decisions:
 
     def settle_all(self) -> None:
         """Reduce all of them now."""
-        while self._unsettled:
-            self.settle(self._unsettled.popleft())
+        while self._late or self._unsettled:
+            self._settle_next()
 
     def _may_settle(self) -> bool:
-        """Whether nobody asks just now, or the oldest waits for long."""
-        quiet, self._seen = self._seen == self.counted, self.counted
-        return quiet or (bool(self._unsettled) and self._ring[-1].time - self._unsettled[0].time > LINGER_SECONDS)
+        """Whether requests leave time for it, or the oldest decision waits for long."""
+        return self._time_left() or (
+            bool(self._unsettled) and self._ring[-1].time - self._unsettled[0].time > LINGER_SECONDS
+        )
 
     def _settle_oldest(self) -> None:
-        if self._unsettled:
-            self.settle(self._unsettled.popleft())
-        if self._unsettled:
+        self._settle_next()
+        if self._late or self._unsettled:
             self._aside.put(self._settle_oldest)
+
+    def _settle_next(self) -> None:
+        """The oldest that was not reduced yet."""
+        if self._late:
+            decision = self._late.popleft()
+            self._late_bytes -= decision.size_bytes
+            self.settle(decision)
+        elif self._unsettled:
+            self.settle(self._unsettled.popleft())
 
     def _of(self, identity: str) -> list[Decision]:
         return [latest[identity] for latest in self._latest.values() if identity in latest]
@@ -239,10 +261,18 @@ class Decisions:
             if self._unsettled and self._unsettled[0] is oldest:
                 self._unsettled.popleft()
                 if self.settle_each:
-                    self.settle(oldest)
+                    self._put_off(oldest)
             latest = self._latest[oldest.verb]
             if latest.get(oldest.pod.identity) is oldest:
                 del latest[oldest.pod.identity]
+
+    def _put_off(self, decision: Decision) -> None:
+        """One that left the ring before it was reduced: a request is no time to do it."""
+        if self._late_bytes + decision.size_bytes <= LATE_SHARE * self.memory_bytes:
+            self._late.append(decision)
+            self._late_bytes += decision.size_bytes
+        else:
+            self.lost += 1
 
     def _table(self, snapshot: Snapshot) -> tuple[str, ...]:
         """The snapshot's names, as one object for all snapshots in a row that have the same."""

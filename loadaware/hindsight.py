@@ -5,6 +5,7 @@ worked out here, a moment later, and told to nobody.
 """
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -14,6 +15,7 @@ from collectors.manifests import Pod
 from collectors.reading import Floats
 from loadaware.adviser import Adviser
 from loadaware.announcements import Announcements
+from loadaware.aside import Aside
 from loadaware.changes import Change, PodBound
 from loadaware.decision_file import DecisionFile
 from loadaware.decision_report import decision_report, placement_report
@@ -21,10 +23,11 @@ from loadaware.decisions import Decision, Decisions
 from loadaware.explanation import explain
 from loadaware.filtering import Filtering
 from loadaware.hindsight_settings import HindsightSettings, Mode
+from loadaware.pace import Pace
 from loadaware.profile import Profile
 from loadaware.ranking import Ranking
 from loadaware.scorers.scorer import Scorer
-from loadaware.shadow import KUBE_SCHEDULER, Shadow
+from loadaware.shadow import KUBE_SCHEDULER, MOST_WAITING, PAUSE_SECONDS, Shadow
 from loadaware.telemetry import Telemetry
 
 logger = logging.getLogger(__name__)
@@ -45,11 +48,12 @@ class Hindsight:
         self._clock = clock
         self._announcements = announcements
         self.settings = HindsightSettings()
-        self.decisions = Decisions()
+        self.pace = Pace(time.perf_counter)
+        self.decisions = Decisions(time_left=self.pace.leaves_time)
         self.decisions.raws = self._raws
         self.decisions.on_bound.append(self._placed)
         self.decisions.on_settled.append(self._settled)
-        self.shadow = Shadow(adviser)
+        self.shadow = Shadow(adviser, Aside(PAUSE_SECONDS, MOST_WAITING, self.pace.leaves_time))
         self.shadow.on_compared = self._compared
         self._file: DecisionFile | None = None
         self._at_the_end: list[Callable[[], None]] = []

@@ -6,13 +6,15 @@ Each is compared with the profile that answered, and with what kube-scheduler re
     rank correlation  Spearman's, over the scores of the nodes asked about; ties share their mean rank
     load difference   expected CPU utilization, with the pod, of the shadow's first choice less that of the other's
 
-In shadow mode the profiles that would answer are compared likewise, with kube-scheduler alone. Work that cannot be done
-in time is dropped and counted: it is a sample, not a ledger.
+In shadow mode the profiles that would answer are compared likewise, with kube-scheduler alone.
+
+A shadow is asked what the other was asked, from the same knowledge: once the next pod is ranked, or anything new is
+heard, it would know more than the other did, and look better than it is. What cannot be compared by then is dropped and
+counted. It is a sample, not a ledger.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 
@@ -25,8 +27,8 @@ from loadaware.ranking import Ranking
 from loadaware.records import position_of, with_pod
 from loadaware.window import Ints
 
-PAUSE_SECONDS = 0.002
-"""Between an answer and its shadows: less than a binding takes, or it would be heard of too early."""
+PAUSE_SECONDS = 0.0005
+"""Between an answer and its shadows: the answer is on its way, the next request is not yet here."""
 MOST_WAITING = 256
 MOST_UNBOUND = 256
 """Pods remembered until the watch tells where they went."""
@@ -80,11 +82,13 @@ class Shadow:
     def __init__(self, adviser: Adviser, aside: Aside | None = None) -> None:
         self._adviser = adviser
         self._aside = Aside(PAUSE_SECONDS, MOST_WAITING) if aside is None else aside
+        self._last: tuple[int, Pod, Ranking] | None = None
+        """Adviser's moves until then, the pod, the answer."""
         self._unbound: dict[str, list[_Opinion]] = {}
         self.comparisons: dict[tuple[str, str], Comparison] = {}
         """By shadow and by what it is compared with."""
         self.dropped = 0
-        """Requests that were not compared, because too many waited."""
+        """Requests that were not compared, because too many waited or something new came first."""
         self.on_compared: Callable[[str, str, bool, float, float], None] | None = None
         """Told of each comparison: shadow, other, agreed, correlation, load difference (NaN: not known)."""
 
@@ -94,9 +98,13 @@ class Shadow:
         self._unbound.clear()
 
     def answered(self, pod: Pod, ranking: Ranking) -> None:
-        """A request was answered with this ranking: compare the shadows with it, later."""
+        """A request was answered with this ranking: compare the shadows with it, later, unless another one is first."""
         if self._adviser.settings.shadows and len(ranking.names) > 1:
-            self.later(partial(self._compare, pod, ranking, with_answer=True))
+            if self._last is None:
+                self.later(self._compare_last)
+            else:
+                self.dropped += 1
+            self._last = self._adviser.moves, pod, ranking
 
     def thought(self, pod: Pod, ranking: Ranking) -> None:
         """A ranking that nobody was told of: compare it, and the shadows, with what really happens."""
@@ -116,6 +124,13 @@ class Shadow:
                 agreed = there in opinion.best
                 difference = float(opinion.load[opinion.best].mean() - opinion.load[there])
                 self._count(opinion.profile, KUBE_SCHEDULER, agreed, float("nan"), difference)
+
+    def _compare_last(self) -> None:
+        last, self._last = self._last, None
+        if last is not None and last[0] == self._adviser.moves:
+            self._compare(*last[1:], with_answer=True)
+        else:
+            self.dropped += 1
 
     def _compare(self, pod: Pod, ranking: Ranking, *, with_answer: bool) -> None:
         settings, load = self._adviser.settings, self._load(pod, ranking)

@@ -67,10 +67,13 @@ class Answers:
         except Exception:
             logger.exception("%s failed before its pod was read", verb)
             return self.refused(verb, "internal", "an internal error; the log tells more", 500)
-        self._took(time.perf_counter() - started, trace)
+        self._took(verb, started, trace)
         return Answer(200, content)
 
-    def _took(self, seconds: float, trace: str | None) -> None:
+    def _took(self, verb: str, started: float, trace: str | None) -> None:
+        ended = time.perf_counter()
+        self.service.hindsight.pace.answered(verb, started, ended)
+        seconds = ended - started
         if self._counted is not None:
             self._counted.duration.observe(seconds)
         if self._decided is not None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from collectors.manifests import Shape
 from loadaware.changes import PodBound, PodLeft
 from loadaware.decision_report import decision_report
-from loadaware.decisions import LARGE, LINGER_SECONDS, Decisions
+from loadaware.decisions import LARGE, LATE_SHARE, LINGER_SECONDS, Decisions
 from loadaware.extender.large_bodies import MOST_NODES
 from loadaware.records import Filtered, Ranked
 from loadaware.scorers.lowest_usage import LowestUsage
@@ -121,18 +121,56 @@ def test_decisions_are_settled_once_nobody_asks() -> None:
     asyncio.run(asyncio.wait_for(asked_and_left_alone(), 20.0))
 
 
-def test_while_requests_come_one_after_the_other_only_old_decisions_are_settled() -> None:
+def test_while_requests_leave_no_time_only_old_decisions_are_settled() -> None:
     clock = Clock()
     service = service_of(clock=clock)
-    decisions = service.hindsight.decisions
-    ask(service, "prioritize", "a")
-    assert not decisions._may_settle()
+    time_left = [True]
+    decisions = Decisions(time_left=lambda: time_left[0])
+    noted(decisions, service, ("a",))
     assert decisions._may_settle()
-    ask(service, "prioritize", "a")
+    time_left[0] = False
+    assert not decisions._may_settle()
+    noted(decisions, service, ("a",))
     assert not decisions._may_settle()
     clock.advance(LINGER_SECONDS + 1.0)
-    ask(service, "prioritize", "a")
+    noted(decisions, service, ("a",))
     assert decisions._may_settle()
+
+
+def test_what_leaves_the_ring_is_told_of_later_in_order_and_not_while_a_request_waits() -> None:
+    decisions, service = Decisions(2), frozen_service()
+    decisions.settle_each = True
+    told: list[int] = []
+    decisions.on_settled.append(lambda decision: told.append(decision.number))
+    for _ in range(5):
+        noted(decisions, service, ("idle",))
+    assert told == []
+    decisions.settle_all()
+    assert (told, decisions.lost, len(decisions)) == ([1, 2, 3, 4, 5], 0, 2)
+
+
+def test_what_waits_to_be_told_of_is_bounded_by_its_memory_and_the_rest_counted() -> None:
+    service = frozen_service()
+    size = noted_size(service)
+    decisions = Decisions(1, memory_bytes=3.5 * size / LATE_SHARE)
+    decisions.settle_each = True
+    told: list[int] = []
+    decisions.on_settled.append(lambda decision: told.append(decision.number))
+    for _ in range(10):
+        noted(decisions, service, ("idle",))
+    decisions.settle_all()
+    assert (told, decisions.lost) == ([1, 2, 3, 10], 6)
+    for _ in range(3):
+        noted(decisions, service, ("idle",))
+    decisions.settle_all()
+    assert (told[4:], decisions.lost) == ([11, 12, 13], 6)
+
+
+def noted_size(service: Service) -> int:
+    """What a decision about one node takes before it is reduced."""
+    decisions = Decisions()
+    noted(decisions, service, ("idle",))
+    return decisions.size_bytes
 
 
 def test_settling_a_decision_that_was_dropped_meanwhile_counts_for_nothing() -> None:

@@ -64,6 +64,19 @@ def test_another_first_choice_is_told_with_the_difference_in_load() -> None:
     assert counted(service, "loadaware_shadow_load_difference_bucket", **difference) == 1.0
 
 
+def test_a_shadow_that_would_know_more_than_the_answer_did_is_not_asked() -> None:
+    service = frozen_service(in_shadow())
+    shadow = service.hindsight.shadow
+    ask(service, "prioritize", "idle", "near", "busy", pod="web-1")
+    ask(service, "prioritize", "idle", "near", "busy", pod="web-2")
+    shadow._aside.finish()
+    assert (shadow.comparisons["spread", "default-scheduler"].requests, shadow.dropped) == (1, 1)
+    ask(service, "prioritize", "idle", "near", "busy", pod="web-3")
+    bind(service, "near", "web-1")
+    shadow._aside.finish()
+    assert (shadow.comparisons["spread", "default-scheduler"].requests, shadow.dropped) == (1, 2)
+
+
 def test_a_shadow_is_never_on_the_wire_and_books_nothing() -> None:
     with_shadow, without = frozen_service(in_shadow()), frozen_service(make_settings(make_profile(TargetLoadPacking())))
     for service in (with_shadow, without):
@@ -113,10 +126,12 @@ def test_what_waits_is_bounded_and_what_is_dropped_is_counted() -> None:
     shadow = service.hindsight.shadow
     for number in range(MOST_WAITING + 5):
         ask(service, "prioritize", "idle", "near", pod=f"web-{number}")
-    assert shadow.dropped == 5
+    assert (len(shadow._aside), shadow.dropped) == (1, MOST_WAITING + 4)
     shadow._aside.finish()
-    assert len(shadow._unbound) <= MOST_UNBOUND
-    assert shadow.comparisons["spread", "default-scheduler"].requests == MOST_WAITING
+    assert (len(shadow._unbound), shadow.comparisons["spread", "default-scheduler"].requests) == (1, 1)
+    for number in range(MOST_UNBOUND + 5):
+        compared(service, "idle", "near", pod=f"api-{number}")
+    assert len(shadow._unbound) == MOST_UNBOUND
 
 
 def test_the_report_has_a_row_per_comparison() -> None:
