@@ -46,33 +46,33 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 Counts = dict[str, dict[str, int]]
 
 
-def answers() -> Answers:
+def answers(nodes: int = NODES) -> Answers:
     """Over a small cluster whose pods' demand was learned."""
     clock = Clock(NOW)
     profile = make_profile(EntropicRisk(), "default-scheduler", UsageThreshold())
     adviser = Adviser(make_settings(profile), clock)
     service = Service(adviser, Telemetry(CollectorRegistry(), "0.0.0"), clock, 60.0)
-    service.take(_snapshot())
+    service.take(_snapshot(nodes))
     return Answers(service, 2**30)
 
 
-def _snapshot() -> Snapshot:
+def _snapshot(count: int) -> Snapshot:
     observer, dice = Observer(ObserverSettings()), np.random.default_rng(1)
-    names = tuple(node_name(number) for number in range(NODES))
+    names = tuple(node_name(number) for number in range(count))
     capacity, requests = (("cpu", 64.0), ("memory", 2.0**38)), (("cpu", 0.5), ("memory", 2.0**29))
     for name in names:
         observer.tell(NodeSeen(Node(name=name, capacity=capacity, allocatable=capacity)), NOW)
-    keys = tuple(f"shop/pod-{number}" for number in range(2 * NODES))
-    for number in range(2 * NODES):
+    keys = tuple(f"shop/pod-{number}" for number in range(2 * count))
+    for number in range(2 * count):
         owner = Owner("StatefulSet", f"app-{number % 50}")
-        shape, where = shape_of(((requests, ()),)), names[number % NODES]
+        shape, where = shape_of(((requests, ()),)), names[number % count]
         observer.tell(PodSeen(Pod(namespace="shop", name=f"pod-{number}", uid=f"uid-{number}", owner=owner, node=where,
                                   phase="Running", shape=shape, bound_at=NOW - 7200.0)), NOW)  # fmt: skip
     for past in range(8):
         at = NOW - 15.0 * (8 - past)
-        usage = np.column_stack([dice.uniform(1.0, 40.0, NODES), dice.uniform(1.0, 200.0, NODES) * 2.0**30])
+        usage = np.column_stack([dice.uniform(1.0, 40.0, count), dice.uniform(1.0, 200.0, count) * 2.0**30])
         used = np.column_stack([dice.uniform(0.0, 1.0, len(keys)), dice.uniform(0.0, 2.0**30, len(keys))])
-        nodes = Measurements(names, usage, np.full(NODES, at), np.full(NODES, 15.0))
+        nodes = Measurements(names, usage, np.full(count, at), np.full(count, 15.0))
         pods = Measurements(keys, used, np.full(len(keys), at), np.full(len(keys), 15.0))
         observer.feed(Reading("measured", at, ("cpu", "memory"), nodes, pods), NOW)
     return observer.snapshot(NOW)

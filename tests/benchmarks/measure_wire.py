@@ -23,11 +23,14 @@ from tests.benchmarks.wire_others import help_seconds, simulator_steps_per_secon
 from tests.benchmarks.wire_report import PAGE, Case, Report, times_faster
 from tests.benchmarks.wire_requests import Requests, by_name, whole
 from tests.benchmarks.wire_servers import COMPARED, Server, Setting, cluster, echo_server, go_server, loadaware
+from tests.benchmarks.wire_stages import stage_microseconds
 from tests.benchmarks.wire_watchers import watched
 from tests.parts.certificates import Authority
 from tests.parts.processes import Process
 
 ANSWER_BYTES_PER_NODE = 56
+PACE_SECONDS = 0.005
+"""kube-scheduler's own work between two pods, on a cluster that keeps it busy."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Extent:
         return int(self.nodes * share), int(self.pods * share)
 
 
-FULL = Extent(rounds=15, seconds=1.5, nodes=5000, pods=150_000)
+FULL = Extent(rounds=10, seconds=1.5, nodes=5000, pods=150_000)
 QUICK = Extent(rounds=4, seconds=0.25, nodes=5000, pods=30_000)
 
 
@@ -56,7 +59,12 @@ def say(line: str) -> None:
 
 
 def take_turns(
-    servers: Sequence[Server], requests: Sequence[bytes], extent: Extent, *, connections: int = 1
+    servers: Sequence[Server],
+    requests: Sequence[bytes],
+    extent: Extent,
+    *,
+    connections: int = 1,
+    pause_seconds: float = 0.0,
 ) -> dict[str, Figures]:
     """The figures of each server. Each round asks each of them as often as fills its seconds."""
     figures = {server.name: Figures() for server in servers}
@@ -64,29 +72,29 @@ def take_turns(
         opened = {server.name: [_connected(stack, server) for _ in range(connections)] for server in servers}
         counts, prepared = {}, {server.name: _for(server, requests) for server in servers}
         for server in servers:
-            counts[server.name] = _how_many(opened[server.name], prepared[server.name], extent.seconds)
+            counts[server.name] = _how_many(opened[server.name], prepared[server.name], extent.seconds, pause_seconds)
         for _ in range(extent.rounds):
             for server in servers:
                 before = server.cpu_seconds(alone=True)
-                took = _ask(opened[server.name], prepared[server.name], counts[server.name])
+                took = _ask(opened[server.name], prepared[server.name], counts[server.name], pause_seconds)
                 figures[server.name].add(took, server.cpu_seconds(alone=True) - before)
     for server in servers:
         figures[server.name].resident_bytes = server.resident_bytes()
     return figures
 
 
-def _how_many(connections: Sequence[Connection], requests: Requests, seconds: float) -> int:
+def _how_many(connections: Sequence[Connection], requests: Requests, seconds: float, pause_seconds: float) -> int:
     """Requests that fill so many seconds, once the server is warm."""
-    _ask(connections, requests, 3 * len(connections))
+    _ask(connections, requests, 3 * len(connections), pause_seconds)
     began, asked = time.perf_counter(), 0
     while time.perf_counter() - began < 0.2 * seconds:
-        asked += len(_ask(connections, requests, 3 * len(connections)))
+        asked += len(_ask(connections, requests, 3 * len(connections), pause_seconds))
     return max(asked, int(asked * seconds / (time.perf_counter() - began)))
 
 
-def _ask(connections: Sequence[Connection], requests: Requests, count: int) -> list[float]:
+def _ask(connections: Sequence[Connection], requests: Requests, count: int, pause_seconds: float) -> list[float]:
     if len(connections) == 1:
-        return one_by_one(connections[0], requests, count)
+        return one_by_one(connections[0], requests, count, pause_seconds)
     return side_by_side(connections, requests, count)
 
 
@@ -129,6 +137,7 @@ class Measuring:
             self.visible()
             self.scorers()
             self.refreshing()
+        self.stages()
         self.growth()
         self.others()
         return self.report
@@ -155,6 +164,17 @@ class Measuring:
             cases[name] = take_turns(servers, requests, self.extent)
         self.report.compared("One connection", "prioritize, unless it says filter; HTTP, kept alive.", cases)
         self._must_be_faster(cases)
+        paced = {
+            name: take_turns(servers, requests, self.extent, pause_seconds=PACE_SECONDS)
+            for name, requests in by_names.items()
+        }
+        say("at a scheduler's pace: " + ", ".join(f"{name} {times_faster(case)}" for name, case in paced.items()))
+        text = (
+            f"One connection, each request {1000 * PACE_SECONDS:g} ms after the last answer, as a scheduler asks that "
+            "has work of its own between two pods. loadaware books a pod after its answer has gone: here nobody waits "
+            "for that, above the next request does."
+        )
+        self.report.compared("At a scheduler's pace", text, paced)
         crowds = {
             name: take_turns(servers, requests, self.extent, connections=16) for name, requests in by_names.items()
         }
@@ -212,10 +232,16 @@ class Measuring:
             watched(ours, pages=8),
         ):
             cases = {
-                f"{n:,} names": take_turns((ours, bare), by_name(n, self.extent.nodes, 32), self.extent)
+                f"{n:,} names{how}": take_turns(
+                    (ours, bare), by_name(n, self.extent.nodes, 32), self.extent, pause_seconds=pause
+                )
                 for n in (100, 500)
+                for how, pause in (("", 0.0), (" at a scheduler's pace", PACE_SECONDS))
             }
-        text = "Decisions kept and written to a file, a profile in shadow, /metrics read every second, 8 pages open."
+        text = (
+            "Decisions kept and written to a file, a profile in shadow, /metrics read every second, 8 pages open. Who "
+            "asks without a pause leaves no time for what nobody waits for: shadows and file then wait or do without."
+        )
         self.report.compared("Seen by everybody, or by nobody", text, cases)
         for name, case in cases.items():
             times = case["everything on"].percentile(50) / case["everything off"].percentile(50)
@@ -285,6 +311,19 @@ class Measuring:
         with Process("bad-client", command, self.folder):  # polite to the cores: it stands for another machine
             time.sleep(4.0)  # it writes its request first
             yield
+
+    def stages(self) -> None:
+        """Why it takes what it takes."""
+        counts = (100, 500, self.extent.nodes)
+        found = [stage_microseconds(n, self.extent.nodes, 2000 if n < 5000 else 200) for n in counts]
+        rows = [[stage, *(f"{one[stage]:.0f}" for one in found)] for stage in found[0]]
+        rows.append(["**together**", *(f"**{sum(one.values()):.0f}**" for one in found)])
+        text = (
+            "Microseconds per request inside the process, without HTTP, event loop and kernel; each stage without "
+            "those it calls. What happens after the answer is waited for only by who asks again at once. Below some "
+            "500 names most of it is the cost of calling numpy some forty times, which does not shrink with the names."
+        )
+        self.report.table("Where the time goes", text, ["stage", *(f"{n:,} names" for n in counts)], rows)
 
     def growth(self) -> None:
         """Refresh time and memory against nodes, pods and window."""

@@ -3,15 +3,20 @@
 import json
 import socket
 import threading
+import time
 
 import pytest
 
+from loadaware.extender import protocol
 from loadaware.extender.protocol import decode_arguments
+from loadaware.question import Question
+from loadaware.scorers.entropic_risk import EntropicRisk
 from tests.benchmarks.big_cluster import Cluster, node_name
 from tests.benchmarks.wire_client import Connection, one_by_one, side_by_side
 from tests.benchmarks.wire_figures import Figures, ratio
 from tests.benchmarks.wire_report import Report
 from tests.benchmarks.wire_requests import Requests, by_name, whole
+from tests.benchmarks.wire_stages import STAGES, OwnTimes, stage_microseconds
 from tests.loadaware.running_server import RunningServer, counted, frozen_service
 
 
@@ -118,3 +123,31 @@ def test_a_big_cluster_is_listed_in_pages_and_measured_at_the_moment_it_is_asked
     assert len(json.loads(metrics)["items"]) == 7
     assert b"2026-03-02T08:15:31Z" not in metrics
     assert cluster.answer("/api/v1/secrets", {}) is None
+
+
+def test_every_stage_of_a_request_is_entered_and_left_as_it_was() -> None:
+    before = (protocol.decode_arguments, Question.__init__, EntropicRisk.score)
+    stages = stage_microseconds(20, 60, 20)
+    assert set(stages) == set(STAGES)
+    assert min(stages.values()) > 0.0
+    assert (protocol.decode_arguments, Question.__init__, EntropicRisk.score) == before
+
+
+def test_a_stage_within_another_is_not_counted_twice() -> None:
+    now = iter((0.0, 1.0, 3.0, 7.0))
+    times = OwnTimes(lambda: next(now))
+    inner = times.timed("formula", lambda: None)
+    times.timed("decode", inner)()
+    assert (times.seconds["decode"], times.seconds["formula"]) == (5.0, 2.0)
+
+
+def test_a_pause_is_kept_before_each_request_and_not_counted() -> None:
+    service, requests = frozen_service(), Requests(by_name(5, 10, 2))
+    with RunningServer(service) as running:
+        connection = Connection(running.address[1])
+        one_by_one(connection, requests, 2)
+        began = time.perf_counter()
+        took = one_by_one(connection, requests, 5, pause_seconds=0.05)
+        passed = time.perf_counter() - began
+        connection.close()
+    assert passed - sum(took) >= 5 * 0.05

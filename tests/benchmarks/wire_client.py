@@ -69,11 +69,13 @@ class Connection:
         self.socket.close()
 
 
-def one_by_one(connection: Connection, requests: Requests, count: int) -> list[float]:
-    """Seconds that each of `count` requests took, on one connection."""
+def one_by_one(connection: Connection, requests: Requests, count: int, pause_seconds: float = 0.0) -> list[float]:
+    """Seconds that each of `count` requests took, on one connection, each so long after the last answer."""
     took = []
     for _ in range(count):
         request = next(requests)
+        if pause_seconds:
+            time.sleep(pause_seconds)
         started = time.perf_counter()
         connection.ask(request)
         took.append(time.perf_counter() - started)
