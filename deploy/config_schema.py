@@ -16,6 +16,7 @@ THE_CHARTS = {
     "ServerSection": {"port", "tls"},
     "PeopleSection": {"port", "tokenFile", "tokenVariable"},
     "DemandSection": {"stateFile", "handOver"},
+    "HistorySection": {"folder", "maxSize"},
 }
 """Settings that have a value of their own in the chart."""
 WRITTEN: dict[type, dict[str, Any]] = {

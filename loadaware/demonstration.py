@@ -84,6 +84,7 @@ class Pipeline:
                 pods=self._observer.pod_count,
                 last_success=self._clock(),
                 source=reading.source,
+                history_lost=0 if self._recorder is None else self._recorder.lost,
             )
         )
 
@@ -156,6 +157,8 @@ def _recording(config: Config, service: Service) -> tuple[Recorder | None, Asked
 
     asked = AskedAside(service.hindsight.decisions, send)
     service.on_recorded = asked.heard
+    service.on_asked = asked.note
+    service.answers_lost = lambda: asked.lost
     asked.start()
     recorder.start()
     return recorder, asked

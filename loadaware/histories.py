@@ -86,7 +86,7 @@ def lines_of(told: Mapping[str, Any]) -> list[str]:
         f"  pods       {told['pods']} names, {told['podSamples']} samples",
         f"  readings   {records['readings']}{every}; {', '.join(told['resources'])}",
         f"  events     {records['events']}",
-        f"  requests   {records['requests']}" + ("" if told["requestsRecorded"] is not False else " (not recorded)"),
+        f"  requests   {records['requests']}{_verbs(told)}",
         f"  gaps       {len(told['gaps'])}",
     ]
     lines += [f"    {duration(g['end'] - g['start'])} from {moment(g['start'])}" for g in told["gaps"][:MOST_GAPS]]
@@ -97,6 +97,13 @@ def lines_of(told: Mapping[str, Any]) -> list[str]:
         lines.append(f"  missing    {told['missingRecords']} records: dropped, or left out of a copy")
     lines += [f"  note       {note}" for note in told["notes"]]
     return lines
+
+
+def _verbs(told: Mapping[str, Any]) -> str:
+    if told["requestsRecorded"] is False:
+        return " (not recorded)"
+    counts = ", ".join(f"{verb} {count}" for verb, count in told["verbs"].items())
+    return f": {counts}" if counts else ""
 
 
 def _profiles(config: Mapping[str, Any]) -> str:

@@ -112,6 +112,7 @@ class ObserverProcess:
             restarts=last.restarts + 1,
             readings=0,
             failures=0,
+            history_lost=0,
             consecutive_failures=last.consecutive_failures + 1,
             last_error=problem,
         )

@@ -10,6 +10,9 @@ import msgspec
 
 from collectors.manifests import Pod
 
+BESIDE = frozenset({"bind", "preempt"})
+"""Verbs whose answers are no decisions: each has the number of the last decision before it, and comes behind that."""
+
 
 class Recorded(msgspec.Struct, frozen=True, gc=False):
     """What is published next has this sequence number in the record."""
@@ -21,7 +24,7 @@ class Asked(msgspec.Struct, frozen=True, gc=False):
     """A request and its answer."""
 
     number: int
-    """Of the decision: the order in which the server answered."""
+    """Of the decision: the order in which the server answered. See BESIDE for what is no decision."""
     time: float
     verb: str
     profile: str

@@ -104,6 +104,11 @@ class Recorder:
             self._thread.join()
         self._guarded(self._writer.close)
 
+    @property
+    def lost(self) -> int:
+        """Records that could not be written, and were given up."""
+        return self._writer.dropped
+
     # -- Told -------------------------------------------------------------------------------------------------------
 
     def began(self, now: float, learned: Sequence[DemandState] = ()) -> None:

@@ -73,7 +73,8 @@ class _Told:
             return
         self._said = time.monotonic()
         trouble = f"; {message.last_error}" if message.last_error else ""
-        self._say(f"{message.readings} readings, {message.nodes} nodes, {message.pods} pods{trouble}")
+        lost = f"; {message.history_lost} records could not be written" if message.history_lost else ""
+        self._say(f"{message.readings} readings, {message.nodes} nodes, {message.pods} pods{trouble}{lost}")
 
 
 def record_prometheus(config: Config, url: str, folder: str, *, since: str, step: str, pause: str) -> PastRecorded:

@@ -110,6 +110,8 @@ class Refresh:
         self._missing = {"reading", *get_args(Kind)}
         self._begins_at = clock() + hold_seconds
         self._resuming = resuming
+        self._unrecorded = 0
+        """Answers to be recorded that came here although there is no recorder: its folder cannot be written."""
         self.nodes_listed = threading.Event()
         """Set when the observer knows the nodes, or never will: a reading before that would be in vain."""
         self.pods_listed = threading.Event()
@@ -158,8 +160,8 @@ class Refresh:
 
     def _record_asked(self, item: AskedBatch | Configured) -> None:
         if self._recorder is None:
-            return
-        if isinstance(item, AskedBatch):
+            self._unrecorded += len(item.asked) if isinstance(item, AskedBatch) else 1
+        elif isinstance(item, AskedBatch):
             self._recorder.asked(item)
         else:
             self._recorder.configured(item)
@@ -263,6 +265,7 @@ class Refresh:
             nodes=self._observer.node_count,
             pods=self._observer.pod_count,
             forbidden=tuple(self._forbidden.values()),
+            history_lost=self._unrecorded if self._recorder is None else self._recorder.lost,
             reading_seconds=self._status.reading_seconds if reading_seconds is None else reading_seconds,
         )
         self._publish(self._status)

@@ -203,6 +203,8 @@ async def serve(service: Service, config: Config, order: Order | None = None, co
     asked = AskedAside(service.hindsight.decisions, observers.ask) if config.history.folder else None
     if asked is not None:
         service.on_recorded = asked.heard
+        service.on_asked = asked.note
+        service.answers_lost = lambda: asked.lost
         asked.start()
     start_workers(service.adviser.settings)
     reloading = Reloading(service, observers, config_file, config, asked) if config_file else None

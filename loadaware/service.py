@@ -26,7 +26,7 @@ from loadaware.ladder import Rung
 from loadaware.node_series import NodeFacts, Shown
 from loadaware.queries import Piece, Reply
 from loadaware.questions import Questions
-from loadaware.recorded import Recorded
+from loadaware.recorded import Asked, Recorded
 from loadaware.snapshot import Snapshot
 from loadaware.status import Status
 from loadaware.telemetry import BUSY_ABOVE, Telemetry
@@ -72,6 +72,11 @@ class Service:
         self.on_recorded: Callable[[Recorded], None] = lambda _: None
         """Called when what the recorder announced is in force."""
         self._announced: Recorded | None = None
+        self.on_asked: Callable[[Asked], None] = lambda _: None
+        """Called with what bind and preempt were asked and answered."""
+        self.answers_lost: Callable[[], int] = lambda: 0
+        """How many answers were not handed to the recorder, since the start."""
+        self._counted_lost = 0
 
     def take(self, message: Message) -> None:
         """A message of the observer, in its order."""
@@ -109,6 +114,7 @@ class Service:
         telemetry.readings.inc(_grown(status.readings, before.readings))
         telemetry.reading_failures.inc(_grown(status.failures, before.failures))
         telemetry.observer_restarts.inc(_grown(status.restarts, before.restarts))
+        telemetry.history_lost.labels("not_written").inc(_grown(status.history_lost, before.history_lost))
         telemetry.reading_duration.set(status.reading_seconds)
         telemetry.pods.set(status.pods)
         if status.last_success is not None and (status.source in self._sources or len(self._sources) < MOST_SOURCES):
@@ -177,6 +183,7 @@ class Service:
         for source, age in self.source_ages().items():
             telemetry.source_age.labels(source).set(age)
         self._update_plugins()
+        self._update_lost()
         self._update_cluster(snapshot)
         self._update_in_flight(snapshot)
 
@@ -190,6 +197,11 @@ class Service:
             telemetry.plugin_runs.labels(plugin).inc(spent.runs - runs)
             telemetry.plugin_seconds.labels(plugin).inc(max(spent.seconds - seconds, 0.0))
             self._counted_spent[plugin] = spent.runs, spent.seconds
+
+    def _update_lost(self) -> None:
+        lost = self.answers_lost()
+        self.telemetry.history_lost.labels("not_handed_over").inc(lost - self._counted_lost)
+        self._counted_lost = lost
 
     def _update_cluster(self, snapshot: Snapshot) -> None:
         """Over the nodes that are measured."""

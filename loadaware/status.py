@@ -21,3 +21,5 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     forbidden: tuple[str, ...] = ()
     """What may not be watched, and what that costs."""
     restarts: int = 0
+    history_lost: int = 0
+    """Records that are missing from the history because they could not be written."""

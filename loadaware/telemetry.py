@@ -94,6 +94,10 @@ class Telemetry:
         self.config_reloads = Counter(
             "loadaware_config_reloads", "Configuration files taken or refused.", ("outcome",), registry=registry
         )
+        self.history_lost = Counter(
+            "loadaware_history_lost_records", "Records that are missing from the history, by reason.", ("reason",),
+            registry=registry,
+        )  # fmt: skip
         self.source_age = Gauge(
             "loadaware_source_age_seconds", "Time since the last good reading of each source.", ("source",),
             registry=registry,

@@ -33,6 +33,8 @@ class HistorySummary:
     size: int
     records: Mapping[str, int]
     """Count by kind."""
+    verbs: Mapping[str, int]
+    """Of the requests, count by verb."""
     nodes: int
     pods: int
     """Different names seen in readings."""
@@ -52,6 +54,7 @@ class HistorySummary:
 @dataclass
 class _Totals:
     rows: Counter[str] = field(default_factory=Counter)
+    verbs: Counter[str] = field(default_factory=Counter)
     names: dict[str, set[str]] = field(default_factory=lambda: {table: set() for table in MEASURED})
     resources: dict[str, None] = field(default_factory=dict)
     reading_times: list[Floats] = field(default_factory=list)
@@ -76,6 +79,7 @@ def summarize(segments: Iterable[OpenSegment], notes: Iterable[str]) -> HistoryS
         segments=len(totals.sequences),
         size=totals.size,
         records={kind: totals.rows[kind] for kind in RECORD_KINDS},
+        verbs=dict(sorted(totals.verbs.items())),
         nodes=len(totals.names["nodes"]),
         pods=len(totals.names["pods"]),
         node_samples=totals.rows["nodes"],
@@ -101,6 +105,8 @@ def _add(totals: _Totals, segment: OpenSegment) -> None:
         totals.reading_times.append(batch.column("time").to_numpy())
         for resources in batch.column("resources").to_pylist():
             totals.resources.update(dict.fromkeys(resources))
+    for batch in segment.batches("requests", ["verb"]):
+        totals.verbs.update(batch.column("verb").to_pylist())
     times = np.concatenate([*totals.ends[-1:], _times_in_order(segment)])
     totals.jumps += int((np.diff(times) < 0).sum())
     totals.ends = [times[-1:]]

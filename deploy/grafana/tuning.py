@@ -154,6 +154,18 @@ RUNNING = Row(
             [Query(f"sum(increase(loadaware_observer_restarts_total{{{SELECTED}}}[$__rate_interval]))", "restarts")],
             thresholds={1: YELLOW},
         ),
+        Panel(
+            "Missing from the history",
+            "Records that could not be written, and answers that came faster than they could be handed over to be "
+            "written. 0 where no history is recorded.",
+            [
+                Query(
+                    f"sum by (reason) (increase(loadaware_history_lost_records_total{{{SELECTED}}}[$__rate_interval]))",
+                    "{{reason}}",
+                )
+            ],
+            thresholds={1: YELLOW},
+        ),
     ],
 )
 TUNING = Dashboard(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 WHAT = "loadaware server"
 _UNREACHABLE = "check the address, that it runs, and that a network policy lets kube-scheduler (and you) through"
 _REQUESTS = "loadaware_requests_total{"
+_LOST = "loadaware_history_lost_records_total{"
 
 
 class _Source(msgspec.Struct, rename="camel"):
@@ -74,7 +75,7 @@ def check_server(url: str, config: Config, timeout_seconds: float, files: Server
         try:
             readiness = _fetched(session, f"{base}/readyz", _Readiness)
             beliefs = _fetched(session, f"{base}/nodes", _Nodes)
-            asked = _requests(session, base)
+            metrics = _metrics(session, base)
         except CollectorError as error:
             yield fail(WHAT, str(error), _UNREACHABLE)
             return
@@ -84,7 +85,9 @@ def check_server(url: str, config: Config, timeout_seconds: float, files: Server
     yield _judge_nodes(beliefs.nodes)
     if readiness.quarantined:
         yield _judge_quarantine(readiness.quarantined)
-    yield _judge_requests(asked)
+    yield _judge_requests(_sum_of(metrics, _REQUESTS))
+    if lost := _sum_of(metrics, _LOST):
+        yield _judge_history(lost)
 
 
 def _fetched(session: "HttpSession", url: str, kind: type[Any]) -> Any:
@@ -98,11 +101,14 @@ def _fetched(session: "HttpSession", url: str, kind: type[Any]) -> Any:
         raise MalformedAnswerError(url, "what loadaware tells", session.quoted(answer)) from None
 
 
-def _requests(session: "HttpSession", base: str) -> float:
-    """How many requests of kube-scheduler were answered since its start."""
+def _metrics(session: "HttpSession", base: str) -> list[str]:
+    """The lines of its metrics; none if it shows none."""
     answer = session.fetch("GET", f"{base}/metrics")
-    lines = answer.body.decode(errors="replace").splitlines() if answer.status == 200 else []
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(_REQUESTS))
+    return answer.body.decode(errors="replace").splitlines() if answer.status == 200 else []
+
+
+def _sum_of(metrics: list[str], series: str) -> float:
+    return sum(float(line.rsplit(" ", 1)[1]) for line in metrics if line.startswith(series))
 
 
 def _judge_readiness(base: str, readiness: _Readiness) -> Finding:
@@ -165,3 +171,8 @@ def _judge_requests(asked: float) -> Finding:
     if asked:
         return ok(what, f"{asked:.0f} answered since its start")
     return ok(what, "none yet: create a pod, and see whether kube-scheduler asks (loadaware_requests_total)")
+
+
+def _judge_history(lost: float) -> Finding:
+    detail = f"{lost:.0f} records are missing from its history since its start"
+    return warn(f"{WHAT} history", detail, "its log says why: look at its volume, and at how busy it is")

@@ -6,17 +6,22 @@ answer an error that kube-scheduler understands, with nothing booked.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from collectors.errors import CollectorError
 from collectors.kubernetes_api import KubernetesApi
+from collectors.manifests import Pod
 from collectors.writes import bind_pod, node_exists
 from loadaware.errors import LoadAwareError
 from loadaware.extender import victims
 from loadaware.extender.victims import BindingArguments, Preemption
+from loadaware.recorded import Asked
 from loadaware.service import Service
 
 logger = logging.getLogger(__name__)
+
+TOO_BUSY = "would still be too busy without its victims"
+"""As it is recorded of a candidate that is dropped."""
 
 
 async def preempt(service: Service, body: bytes, profile: str | None) -> bytes:
@@ -36,6 +41,7 @@ async def preempt_among(service: Service, preemption: Preemption, profile: str |
         known = await service.questions.pods(uids)
         usage = {**preemption.requests, **{uid: pod.usage for uid, pod in known.items()}}
         kept = service.adviser.preempt(preemption.pod, _freed(preemption, usage), chosen)
+        _record_preemption(service, preemption, chosen, kept)
         if service.hindsight.mode == "shadow":
             kept = list(preemption.candidates)
     except LoadAwareError:
@@ -45,6 +51,15 @@ async def preempt_among(service: Service, preemption: Preemption, profile: str |
         service.telemetry.errors.labels("preempt", "internal").inc()
         kept = list(preemption.candidates)
     return victims.encode_candidates(preemption, kept)
+
+
+def _record_preemption(service: Service, preemption: Preemption, profile: str, kept: Sequence[str]) -> None:
+    names = tuple(preemption.candidates)
+    verdicts = tuple(None if name in kept else TOO_BUSY for name in names)
+    aside = service.hindsight.mode == "shadow"
+    service.on_asked(
+        Asked(0, service.clock(), "preempt", profile, preemption.pod, names, verdicts=verdicts, aside=aside)
+    )
 
 
 def _freed(preemption: Preemption, usage: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float] | None]:
@@ -72,10 +87,20 @@ async def bind(service: Service, body: bytes, profile: str | None) -> bytes:
         return victims.encode_binding("binding is not configured here: there is no API server to ask")
     identity = binding.pod_uid or f"{binding.pod_namespace}/{binding.pod_name}"
     service.adviser.reserve(identity, binding.node)
+    _record_binding(service, binding, profile)
     problem = await _bound(service, service.api, binding)
     if problem:
         service.adviser.unreserve(identity)
+        _record_binding(service, binding, profile, problem)
     return victims.encode_binding(problem)
+
+
+def _record_binding(
+    service: Service, binding: BindingArguments, profile: str | None, problem: str | None = None
+) -> None:
+    """Once when it is booked, and once more if it failed: each is where a replay does the same."""
+    pod = Pod(namespace=binding.pod_namespace, name=binding.pod_name, uid=binding.pod_uid)
+    service.on_asked(Asked(0, service.clock(), "bind", profile or "", pod, (binding.node,), verdicts=(problem,)))
 
 
 async def _bound(service: Service, api: KubernetesApi, binding: BindingArguments) -> str:

@@ -75,7 +75,9 @@ class History:
         return usage_frame(self._readings(since, until, every), "pods", "pod")
 
     def decisions(self, since: Any = None, until: Any = None) -> "pd.DataFrame":
-        """What was asked: time, verb, profile, pod, workload, how many nodes, the best priority and who had it."""
+        """What was asked: time, verb, profile, pod, workload, how many nodes and how many of them were rejected (or, of
+        `bind`, refused), the best priority and who had it. Only `prioritize` has priorities.
+        """
         import pandas as pd
 
         rows = list(decision_rows(self._reader, seconds_of(since), seconds_of(until)))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from collectors.cluster import PodSeen
 from collectors.history import Answer, HistoryReader, Record, RecordKind, Request
-from loadaware.recorded import AskedDetail, unpack_detail
+from loadaware.recorded import BESIDE, AskedDetail, unpack_detail
 
 TOLD: tuple[RecordKind, ...] = ("events", "readings", "checkpoints", "marks")
 ASKED: tuple[RecordKind, ...] = ("requests", "answers")
@@ -39,6 +39,8 @@ class AskedRecord:
 class _Waiting:
     heard: int
     number: int
+    beside: bool
+    """No decision: behind the decision of the same number."""
     sequence: int
     asked: AskedRecord = field(compare=False)
 
@@ -90,7 +92,8 @@ class Ordering:
             record, asked = pair
             heard = asked.detail.heard or record.sequence - 1
             if heard >= self._after:
-                heapq.heappush(self._waiting, _Waiting(heard, asked.detail.number, record.sequence, asked))
+                beside = asked.request.verb in BESIDE
+                heapq.heappush(self._waiting, _Waiting(heard, asked.detail.number, beside, record.sequence, asked))
                 later += heard >= sequence
 
     def _look(self, record: Record) -> None:

@@ -108,6 +108,14 @@ class Retelling:
         ranking = self._adviser.rank(pod, names, self._profile(profile))
         return np.asarray(ranking.priorities, dtype=np.int64)
 
+    def reserve(self, identity: str, node: str) -> None:
+        """A pod that was ranked is being bound to a node."""
+        self._adviser.reserve(identity, node)
+
+    def unreserve(self, identity: str) -> None:
+        """The binding failed."""
+        self._adviser.unreserve(identity)
+
     def _profile(self, recorded: str | None) -> str | None:
         """The profile of the same name, else the one that fits the pod."""
         return recorded if recorded in self._settings.profiles else None

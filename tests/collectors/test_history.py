@@ -547,6 +547,7 @@ def test_the_summary_counts_what_is_there(tmp_path: Path) -> None:
     assert summary.records == {
         "events": 9, "readings": 4, "requests": 2, "answers": 2, "checkpoints": 2, "marks": 1,
     }  # fmt: skip
+    assert sum(summary.verbs.values()) == 2
     assert (summary.nodes, summary.pods) == (3, 2)
     assert (summary.node_samples, summary.pod_samples) == (4, 2)
     assert summary.resources == ("cpu", "memory", "nvidia.com/gpu")

@@ -13,6 +13,7 @@ from loadaware.config import Config, MetricsServerSource, PrometheusSource, pars
 from loadaware.doctor.access import CLUSTER, METRICS
 from loadaware.extender.people import features
 from loadaware.profiles import adviser_settings
+from loadaware.quantities import Duration
 from loadaware.schedule_config import schedule_configuration
 from loadaware.sources import check_source
 from tests.parts.charts import CHART, HelmError, Manifest, Values, helm, objects, template
@@ -36,6 +37,13 @@ SETS: dict[str, Values] = {
         "demand": {"persistence": {"enabled": True, "storageClass": "fast"}},
         "config": {"demand": {"warmUp": "1h"}},
     },
+    "history": {"history": {"enabled": True}, "config": {"history": {"maxAge": "7d"}}},
+    "history in claims": {"history": {"enabled": True, "size": "2Ti", "persistence": {"enabled": True}}},
+    "history and demand in claims": {
+        "history": {"enabled": True, "persistence": {"enabled": True, "storageClass": "large"}},
+        "demand": {"persistence": {"enabled": True, "storageClass": "fast"}},
+    },
+    "history in a claim": {"history": {"enabled": True, "persistence": {"enabled": True, "existingClaim": "kept"}}},
     "every verb": {"extender": {"preempt": True, "bind": True, "httpTimeout": "5s"}, "config": FILTERING},
     "monitoring": {
         "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
@@ -279,7 +287,13 @@ def test_what_is_taken_while_it_runs_restarts_nothing(values: Values) -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [{"config": {"log": {"format": "json"}}}, {"config": {"server": {"drain": "5s"}}}, {"port": 9000}]
+    "values",
+    [
+        {"config": {"log": {"format": "json"}}},
+        {"config": {"server": {"drain": "5s"}}},
+        {"config": {"history": {"maxAge": "7d"}}},
+        {"port": 9000},
+    ],
 )
 def test_what_is_read_at_start_only_rolls_the_pods(values: Values) -> None:
     assert restart_key(values) != restart_key({})
@@ -294,6 +308,74 @@ def test_learned_demand_is_kept_in_the_pod_or_in_a_claim_of_each_replica() -> No
     (claim,) = claimed["spec"]["volumeClaimTemplates"]
     assert claim["spec"]["storageClassName"] == "fast"
     assert claimed["spec"]["serviceName"] == "loadaware-headless"
+
+
+# -- The history ------------------------------------------------------------------------------------------------
+
+HISTORIES = [name for name in SETS if name.startswith("history")]
+
+
+def history_mount(found: Rendered) -> Manifest:
+    (mount,) = (each for each in container(found)["volumeMounts"] if each["name"] == "history")
+    assert isinstance(mount, dict)
+    return mount
+
+
+def history_volume(found: Rendered) -> list[Manifest]:
+    volumes = workload(found)["spec"]["template"]["spec"]["volumes"]
+    return [each for each in volumes if each["name"] == "history"]
+
+
+def test_no_history_is_written_by_default() -> None:
+    assert configuration(rendered({})).history.folder == ""
+    assert history_volume(rendered({})) == []
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_the_history_is_written_where_its_volume_is_mounted(name: str) -> None:
+    found = rendered(SETS[name])
+    mount = history_mount(found)
+    assert configuration(found).history.folder == mount["mountPath"]
+    assert not mount.get("readOnly")
+
+
+@pytest.mark.parametrize(
+    ("size", "most"),
+    [("1Gi", 819 * 2**20), ("10Gi", 8 * 2**30), ("2Ti", 1_677_721 * 2**20)],  # 4 / 5, in whole Mi
+)
+def test_the_history_leaves_a_fifth_of_its_volume(size: str, most: int) -> None:
+    found = rendered({"history": {"enabled": True, "size": size}})
+    assert int(configuration(found).history.max_size) == most
+    assert history_volume(found) == [{"name": "history", "emptyDir": {"sizeLimit": size}}]
+
+
+def test_other_settings_of_the_history_are_the_configurations() -> None:
+    assert configuration(rendered(SETS["history"])).history.max_age == Duration(7 * 86400.0)
+
+
+def test_without_a_claim_the_history_stays_in_the_pod_of_a_deployment() -> None:
+    assert workload(rendered(SETS["history"]))["kind"] == "Deployment"
+
+
+def test_each_replica_has_a_claim_for_its_history_beside_that_for_its_demand() -> None:
+    found = workload(rendered(SETS["history and demand in claims"]))
+    assert found["kind"] == "StatefulSet"
+    claims = {each["metadata"]["name"]: each["spec"] for each in found["spec"]["volumeClaimTemplates"]}
+    told = {name: (spec["storageClassName"], spec["resources"]["requests"]["storage"]) for name, spec in claims.items()}
+    assert told == {"state": ("fast", "256Mi"), "history": ("large", "10Gi")}
+    (alone,) = workload(rendered(SETS["history in claims"]))["spec"]["volumeClaimTemplates"]
+    assert alone["metadata"]["name"] == "history"
+    assert "storageClassName" not in alone["spec"]
+
+
+def test_in_one_claim_for_all_each_replica_keeps_a_folder_of_its_own_over_restarts() -> None:
+    found = rendered(SETS["history in a claim"])
+    assert workload(found)["kind"] == "StatefulSet"  # whose pods keep their names
+    assert "volumeClaimTemplates" not in workload(found)["spec"]
+    assert history_volume(found) == [{"name": "history", "persistentVolumeClaim": {"claimName": "kept"}}]
+    assert history_mount(found)["subPathExpr"] == "$(POD_NAME)"
+    (name,) = (each for each in container(found)["env"] if each["name"] == "POD_NAME")
+    assert name["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.name"}}
 
 
 def test_a_new_replica_asks_those_behind_the_headless_service() -> None:
@@ -479,6 +561,14 @@ def test_every_rule_file_and_every_dashboard_is_rendered_as_it_is() -> None:
         ({"people": {"enabled": False}, "serviceMonitor": {"enabled": True}}, "asks for people.enabled"),
         ({"tls": {"mode": "yes"}}, "at '/tls/mode'"),
         ({"tls": {"mode": "secret"}}, "tls.secretName is asked for"),
+        ({"history": {"size": "500Mi"}}, "at '/history/size': '500Mi' does not match pattern"),
+        ({"history": {"size": "0Gi"}}, "at '/history/size': '0Gi' does not match pattern"),
+        ({"history": {"folder": "/x"}}, "at '/history': additional properties 'folder' not allowed"),
+        ({"config": {"history": {"folder": "/x"}}}, "at '/config/history': additional properties 'folder' not allowed"),
+        (
+            {"history": {"enabled": True, "persistence": {"existingClaim": "kept"}}},
+            "history.persistence.existingClaim asks for history.persistence.enabled",
+        ),
         ({"networkPolicy": {"enabled": True}}, "networkPolicy.schedulerBlocks is asked for"),
         ({"networkPolicy": {"schedulerBlocks": ["10.0.0.1"]}}, "at '/networkPolicy/schedulerBlocks/0'"),
         ({"secondScheduler": {"schedulerNames": ["default-scheduler"]}}, "at '/secondScheduler/schedulerNames/0'"),

@@ -126,13 +126,23 @@ def test_the_notes_warn_of_binding_for_everybody(control_plane: ControlPlane) ->
     [
         {},
         {"demand": {"persistence": {"enabled": True}}, "tls": {"mode": "generated", "clientAuth": True}},
+        {"history": {"enabled": True}},
+        {"history": {"enabled": True, "persistence": {"enabled": True}}},
+        {"history": {"enabled": True, "persistence": {"enabled": True, "existingClaim": "kept"}}},
         {
             "secondScheduler": {"enabled": True, "replicas": 2},
             "networkPolicy": {"enabled": True, "schedulerBlocks": ["10.1.0.0/28"]},
             "dashboards": {"enabled": True},
         },
     ],
-    ids=["defaults", "claims and certificates", "second scheduler"],
+    ids=[
+        "defaults",
+        "claims and certificates",
+        "history",
+        "history in claims",
+        "history in a claim",
+        "second scheduler",
+    ],
 )
 def test_the_api_server_takes_every_object(control_plane: ControlPlane, api: KubernetesApi, values: Values) -> None:
     with installed(control_plane, values) as said:

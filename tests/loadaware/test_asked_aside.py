@@ -80,6 +80,7 @@ def test_what_comes_faster_than_it_can_be_sent_is_dropped_and_counted() -> None:
     many = 2 * MOST_WAITING
     for _ in range(many):
         noted(decisions, service, NODES)
+        decisions.settle_all()
     aside.start()
     sent.waiting.set()
     decisions.settle_all()
@@ -87,6 +88,20 @@ def test_what_comes_faster_than_it_can_be_sent_is_dropped_and_counted() -> None:
     lost = sum(batch.lost for batch in sent.told if isinstance(batch, AskedBatch))
     assert lost > 0
     assert len(sent.asked) + lost <= many
+
+
+def test_decisions_that_were_lost_before_they_could_be_taken_are_counted() -> None:
+    service, sent = learned_service(), Sent()
+    decisions = Decisions(kept=1, memory_bytes=20_000)
+    aside = AskedAside(decisions, sent)
+    aside.start()
+    for _ in range(20):
+        noted(decisions, service, NODES)
+    decisions.settle_all()
+    aside.close()
+    assert decisions.lost > 0
+    lost = sum(batch.lost for batch in sent.told if isinstance(batch, AskedBatch))
+    assert (lost, len(sent.asked)) == (decisions.lost, 20 - decisions.lost)
 
 
 def test_a_configuration_is_told_with_the_publication_in_force() -> None:

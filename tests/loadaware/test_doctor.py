@@ -723,6 +723,18 @@ def test_a_running_server_that_is_well_is_ok_in_every_line(
     assert found.only("loadaware server requests").detail == "7 answered since its start"
 
 
+def test_records_missing_from_a_running_servers_history_are_told(
+    cluster: FakeApiServer, running: FakePrometheus, tmp_path: Path
+) -> None:
+    series = "loadaware_history_lost_records_total"
+    lost = f'{series}{{reason="not_written"}} 40.0\n{series}{{reason="not_handed_over"}} 2.0\n'
+    running.serves("/metrics", Reply(body=REQUESTS + lost, content_type="text/plain"))
+    finding = diagnosis(cluster, tmp_path, running=running.url).only("loadaware server history")
+    assert (finding.verdict, finding.detail) == ("warn", "42 records are missing from its history since its start")
+    running.serves("/metrics", Reply(body=REQUESTS + lost.replace("40.0", "0.0").replace("2.0", "0.0")))
+    assert diagnosis(cluster, tmp_path, running=running.url).of("loadaware server history") == []
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "127.0.0.1:8090"])
 def test_a_server_that_cannot_be_reached_fails(cluster: FakeApiServer, tmp_path: Path, url: str) -> None:
     assert diagnosis(cluster, tmp_path, running=url).only("loadaware server").verdict == "fail"

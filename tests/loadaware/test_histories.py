@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from collectors.history import HistoryReader
+from collectors.history import HistoryReader, HistoryWriter, Request
+from collectors.manifests import Pod
 from loadaware.cli import cli
 from tests.collectors.fake_api_server import FakeApiServer
 from tests.loadaware.fake_cluster import serve_cluster
@@ -53,6 +54,15 @@ def test_history_shows_span_names_samples_gaps_and_configurations(history: Path)
         "(not recorded)",
     ):
         assert line in result.stdout, line
+
+
+def test_history_counts_requests_by_their_verb(tmp_path: Path) -> None:
+    with HistoryWriter(tmp_path) as writer:
+        for verb in ("prioritize", "bind", "prioritize", "preempt"):
+            writer.write(Request(verb, "", Pod(namespace="shop", name="web-1"), ("a",)))
+    assert "requests   4: bind 1, preempt 1, prioritize 2\n" in run("history", tmp_path).stdout
+    told = json.loads(run("history", tmp_path, "--output", "json").stdout)
+    assert told["verbs"] == {"bind": 1, "preempt": 1, "prioritize": 2}
 
 
 def test_history_tells_programs_the_same(history: Path) -> None:

@@ -201,6 +201,14 @@ def test_a_child_that_is_killed_is_started_again_and_says_so_and_no_pod_is_news_
     assert observing.child() != killed
 
 
+def test_counts_of_the_child_that_ended_are_not_told_as_those_of_the_next(order: Order) -> None:
+    observing = Observing(order)
+    observing.process._status = Status(readings=9, failures=4, history_lost=5, restarts=1)
+    observing.process._tell_of_restart("it ended")
+    status = observing.next_status()
+    assert (status.readings, status.failures, status.history_lost, status.restarts) == (0, 0, 0, 2)
+
+
 def test_a_child_that_is_started_again_does_not_replace_what_is_known_while_the_source_is_dead(
     observing: Observing, server: FakeApiServer
 ) -> None:

@@ -1,11 +1,15 @@
 """What the observer's loop is told and publishes, and what the server answers, is replayed to the same answers."""
 
+import asyncio
 import logging
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -16,15 +20,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.cluster import Event, NodeGone, NodeSeen, PodGone, PodSeen, Relisted
-from collectors.errors import HistoryError
+from collectors.errors import HistoryError, SourceRefusedError
 from collectors.history import HistoryLimits, HistoryReader, HistoryWriter, Mark
 from loadaware.asked_aside import AskedAside
 from loadaware.config import Config, parse
 from loadaware.config_text import config_text, without_secrets
+from loadaware.extender import cluster_verbs
 from loadaware.observer_process import Order
 from loadaware.recorded import Asked, AskedBatch, Configured, Recorded
 from loadaware.recorder import BEGAN, Beginning, Recorder, beginning_of, limits_of, remember
 from loadaware.refresh import Item, PastReading, ReadingFailed, Refresh
+from loadaware.replay.ordering import ASKED, pairs
 from loadaware.replay.outcome import ReplayOutcome, ReplaySettings
 from loadaware.replay.run import replay
 from loadaware.replaying import recorded_config
@@ -34,6 +40,7 @@ from tests.loadaware.builders import Clock
 from tests.loadaware.decided import ask
 from tests.loadaware.fake_cluster import quick_config, serve_cluster, serve_usage
 from tests.loadaware.recorded_runs import START, node, pod, reading
+from tests.loadaware.running_server import counted
 from tests.loadaware.test_observer_process import Observing
 from tests.parts.processes import NotYetError, free_port, wait_for
 
@@ -44,6 +51,23 @@ LISTS: tuple[Event, ...] = (
     Relisted("pods", frozenset()),
     Relisted("namespaces", frozenset()),
 )
+
+
+class BindingApi:
+    """An API server that binds, or refuses to."""
+
+    def __init__(self, refused: bool, meanwhile: Callable[[], None]) -> None:
+        self._refused = refused
+        self._meanwhile = meanwhile
+
+    def get(self, path: str) -> bytes:
+        return b"{}"
+
+    def post(self, path: str, body: bytes) -> bytes:
+        self._meanwhile()
+        if self._refused:
+            raise SourceRefusedError(path, 409, "already assigned")
+        return b"{}"
 
 
 class TwoHalves:
@@ -62,7 +86,15 @@ class TwoHalves:
         self.refresh = Refresh(self.observer, self.waiting.append, self.clock, recorder=self.recorder)
         self.asked = AskedAside(self.service.hindsight.decisions, self._send)
         self.service.on_recorded = self.asked.heard
+        self.service.on_asked = self.asked.note
         self.asked.start()
+
+    def bind(self, name: str, where: str, *, refused: bool = False, meanwhile: Callable[[], None] | None = None) -> str:
+        """kube-scheduler asks us to bind; what was wrong. Something may happen while the API server is asked."""
+        self.service.api = BindingApi(refused, meanwhile or (lambda: None))  # type: ignore[assignment]
+        facts = {"PodName": name, "PodNamespace": "shop", "PodUID": f"uid-{name}", "Node": where}
+        answer = asyncio.run(cluster_verbs.bind(self.service, msgspec.json.encode(facts), None))
+        return str(msgspec.json.decode(answer)["Error"])
 
     def _send(self, told: AskedBatch | Configured) -> bool:
         self.inbox.put(told)
@@ -91,11 +123,18 @@ class TwoHalves:
         return replay(self.folder, config or self.config, ReplaySettings(warm_up_seconds=0.0))
 
 
+def asked_meanwhile(halves: TwoHalves, name: str) -> None:
+    halves.clock.now += 0.01
+    ask(halves.service, "prioritize", *NODES, pod=name)
+    halves.clock.now += 0.01
+    halves.deliver(1)
+
+
 def step(halves: TwoHalves, dice: np.random.Generator, number: int) -> None:
     """Something happens."""
     halves.clock.now += float(dice.uniform(0.01, 20.0))
     name, where = f"web-{number}", str(dice.choice(NODES))
-    match int(dice.integers(7)):
+    match int(dice.integers(8)):
         case 0:
             halves.take(
                 reading(halves.clock(), dict(zip(NODES, dice.uniform(0, 4, 3), strict=True)), {"shop/web-1": 0.5})
@@ -112,6 +151,12 @@ def step(halves: TwoHalves, dice: np.random.Generator, number: int) -> None:
             halves.deliver(int(dice.integers(1, 4)))
         case 5:
             halves.take(NodeGone("c") if dice.random() < 0.5 else NodeSeen(node("c")))
+        case 6:
+            ask(halves.service, "prioritize", *NODES, pod=name)
+            halves.clock.now += 0.01
+            refused = bool(dice.random() < 0.5)
+            halves.bind(name, where, refused=refused, meanwhile=lambda: asked_meanwhile(halves, f"{name}-meanwhile"))
+            ask(halves.service, "prioritize", *NODES, pod=f"{name}-after")
         case _:
             for burst in range(int(dice.integers(1, 5))):
                 halves.clock.now += 0.01
@@ -150,6 +195,45 @@ def test_an_answer_made_before_the_server_took_a_snapshot_is_replayed_from_the_o
     ask(halves.service, "prioritize", *NODES, pod="web-2")
     counts = halves.replayed().counts
     assert (counts.answers_recorded, counts.answers_differing) == (2, 0)
+
+
+def verbs_and_verdicts(folder: Path) -> list[tuple[str, str, tuple[str, ...], tuple[str | None, ...]]]:
+    asked = [asked for _, asked in pairs(HistoryReader(folder).records(kinds=ASKED))]
+    return [(a.request.verb, a.request.pod.name, a.request.node_names, a.answer.verdicts) for a in asked if a.answer]
+
+
+def test_a_pod_that_we_bound_ourselves_counts_where_it_was_bound_in_the_replay_too(tmp_path: Path) -> None:
+    halves = two_readings(tmp_path)
+    halves.take(reading(halves.clock(), {"a": 1.0, "b": 1.0, "c": 1.0}, {}))
+    halves.deliver()
+    for number in range(6):
+        halves.clock.now += 0.1
+        ask(halves.service, "prioritize", *NODES, pod=f"web-{number}")
+        assert halves.bind(f"web-{number}", "b") == ""  # wherever we would have it
+    assert halves.bind("web-9", "a", refused=True, meanwhile=lambda: asked_meanwhile(halves, "web-10")) != ""
+    ask(halves.service, "prioritize", *NODES, pod="web-11")
+    halves.clock.now += 60.0
+    halves.take(reading(halves.clock(), {"a": 1.0, "b": 1.0, "c": 1.0}, {}))
+    counts = halves.replayed().counts
+    assert (counts.answers_recorded, counts.answers_differing, counts.late) == (8, 0, 0)
+    bound = [(name, nodes, verdicts) for verb, name, nodes, verdicts in verbs_and_verdicts(tmp_path) if verb == "bind"]
+    assert bound[:6] == [(f"web-{number}", ("b",), (None,)) for number in range(6)]
+    (booked, failed) = bound[6:]
+    assert booked == ("web-9", ("a",), (None,))
+    assert failed[:2] == ("web-9", ("a",))
+    assert "already assigned" in str(failed[2])
+
+
+def test_a_binding_is_told_behind_the_decision_before_it(tmp_path: Path) -> None:
+    halves = two_readings(tmp_path)
+    ask(halves.service, "prioritize", *NODES, pod="web-1")
+    halves.bind("web-1", "a")
+    ask(halves.service, "prioritize", *NODES, pod="web-2")
+    halves.service.hindsight.decisions.settle_all()
+    halves.bind("web-2", "a")  # its decision was told already
+    halves.close()
+    told = [(verb, name) for verb, name, _, _ in verbs_and_verdicts(tmp_path)]
+    assert told == [("prioritize", "web-1"), ("bind", "web-1"), ("prioritize", "web-2"), ("bind", "web-2")]
 
 
 def test_a_configuration_taken_meanwhile_lets_bookings_go_in_the_replay_too(tmp_path: Path) -> None:
@@ -257,6 +341,56 @@ def test_a_full_disk_is_told_once_and_stops_nobody(caplog: pytest.LogCaptureFixt
     recorder.close()
 
 
+# -- What is missing is counted ----------------------------------------------------------------------------------------
+
+LOST = "loadaware_history_lost_records_total"
+
+
+def test_what_the_disk_refuses_for_too_long_shows_in_the_metrics(tmp_path: Path) -> None:
+    folder, clock, service = tmp_path / "history", Clock(START), make_service(Config())
+    writer = HistoryWriter(folder, HistoryLimits(buffered_bytes=10_000), clock, flush_on_write=False)
+    recorder = Recorder(writer, beginning_of(Config(), requests=True))
+    refresh = Refresh(make_sources(Order(Config())).observer, service.take, clock, recorder=recorder)
+    refresh.take([(reading(START, {"a": 1.0}, {}), 0.0)])
+    assert counted(service, LOST, reason="not_written") == 0
+    writer.flush()
+    shutil.move(folder, tmp_path / "away")
+    for number in range(45):  # each counts as 1,000 bytes in memory: ten at a time are given up
+        recorder.event(NodeSeen(node(f"n-{number}")), START)
+    refresh.take([(ReadingFailed("away"), 0.0)])
+    shutil.move(tmp_path / "away", folder)
+    recorder.close()
+    written = sum(isinstance(record.content, NodeSeen) for record in HistoryReader(folder).records())
+    assert (counted(service, LOST, reason="not_written"), written) == (40, 5)
+
+
+def test_answers_that_could_not_be_sent_are_counted_once_each(tmp_path: Path) -> None:
+    service, there = make_service(Config(), clock=Clock(START)), threading.Event()
+    batches: list[AskedBatch] = []
+
+    def send(told: AskedBatch | Configured) -> bool:
+        if there.is_set() and isinstance(told, AskedBatch):
+            batches.append(told)
+        return there.is_set()
+
+    asked = AskedAside(service.hindsight.decisions, send)
+    service.answers_lost = lambda: asked.lost
+    asked.start()
+    for number in range(3):
+        ask(service, "prioritize", *NODES, pod=f"web-{number}")
+    service.hindsight.decisions.settle_all()
+    asked.configured("{}", START)
+    wait_for(lambda: asked.lost == 4, 10.0, "all of it to be given up")
+    there.set()
+    ask(service, "prioritize", *NODES, pod="web-3")
+    service.hindsight.decisions.settle_all()
+    asked.close()
+    assert [(len(batch.asked), batch.lost) for batch in batches] == [(1, 4)]
+    for _ in range(2):
+        service.update_gauges()
+        assert counted(service, LOST, reason="not_handed_over") == 4
+
+
 # -- In a process of its own -------------------------------------------------------------------------------------------
 
 
@@ -302,6 +436,7 @@ def test_a_server_records_what_it_answers_and_a_replay_answers_the_same(tmp_path
     config.write_text(f"interval: 1s\n{sections}history: {{folder: {folder}, flush: 1s}}\n", encoding="utf-8")
     with FakeApiServer() as server:
         serve_cluster(server, {"a": "500m", "b": "3"}, {"web": "a"})
+        server.answer("/api/v1/namespaces/shop/pods/new-0/binding", {}, 201)
         command = [sys.executable, "-m", "loadaware", "serve", "--config", str(config)]
         process = subprocess.Popen([*command, "--kubeconfig", server.kubeconfig(tmp_path)], stderr=subprocess.PIPE)
         try:
@@ -310,6 +445,10 @@ def test_a_server_records_what_it_answers_and_a_replay_answers_the_same(tmp_path
                 for number in range(5):
                     manifest = {"metadata": {"name": f"new-{number}", "namespace": "shop", "uid": f"u-{number}"}}
                     client.post("/prioritize", json={"Pod": manifest, "NodeNames": ["a", "b"]}).raise_for_status()
+                    if number == 0:
+                        where = {"PodName": "new-0", "PodNamespace": "shop", "PodUID": "u-0", "Node": "b"}
+                        assert client.post("/bind", json=where).json() == {"Error": ""}
+                metrics = httpx.get(f"http://127.0.0.1:{people}/metrics", trust_env=False, timeout=60.0).text
                 serve_usage(server, {"a": "600m", "b": "3"})
                 wait_for(lambda: len(list(folder.glob("part-*/nodes.parquet"))) > 1, 30.0, "readings on disk")
         finally:
@@ -318,6 +457,10 @@ def test_a_server_records_what_it_answers_and_a_replay_answers_the_same(tmp_path
     assert process.returncode == 0, said
     counts = replay(folder, recorded_config(folder), ReplaySettings(warm_up_seconds=0.0)).counts
     assert (counts.answers_recorded, counts.answers_differing, counts.late) == (5, 0, 0)
+    assert HistoryReader(folder).summary().verbs == {"bind": 1, "prioritize": 5}
+    assert {f'{LOST}{{reason="{reason}"}} 0.0' for reason in ("not_written", "not_handed_over")} <= {
+        *metrics.split("\n")
+    }
 
 
 def _measured(client: httpx.Client) -> bool:

@@ -24,6 +24,7 @@ from loadaware.demand_format import decode
 from loadaware.kin import kin_of
 from loadaware.observer import Observer
 from loadaware.queries import DemandQuery, Piece, StateQuery
+from loadaware.recorded import Asked, AskedBatch, Configured
 from loadaware.refresh import (
     MOST_CHANGES,
     Inbox,
@@ -41,6 +42,7 @@ from tests.loadaware.builders import Clock, make_node, make_pod, make_reading
 from tests.loadaware.learned import reading_of, rows_of, running_pod
 
 PATIENCE_SECONDS = 10.0
+ASKED = Asked(1, 0.0, "prioritize", "p", make_pod("web"), ("a",), (3,))
 LISTS: tuple[Event, ...] = (
     NodeSeen(make_node("a")),
     Relisted("nodes", frozenset({"a"})),
@@ -609,3 +611,13 @@ def test_a_slow_source_does_not_keep_the_first_reading_waiting_for_long(caplog: 
     bring_past_pods(source, inbox, 0.0, clock, patience_seconds=20.0)
     assert len(brought(inbox)) == 2
     assert "longer than 20 s" in caplog.text
+
+
+# -- A history that cannot be written ---------------------------------------------------------------------------------
+
+
+def test_answers_that_nobody_can_record_are_counted() -> None:
+    telling = begun()
+    *_, status = telling.take(AskedBatch((ASKED, ASKED)), Configured(0.0, "{}", 0), telling.reading())
+    assert isinstance(status, Status)
+    assert status.history_lost == 3

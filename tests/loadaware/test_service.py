@@ -132,6 +132,13 @@ def test_the_counts_of_an_observer_that_begins_anew_are_added_to_those_of_the_on
     assert counted(service, "loadaware_observer_restarts_total") == 1
 
 
+def test_records_lost_by_one_observer_and_the_next_are_added_up() -> None:
+    service = new_service()
+    for lost in (0, 5, 5, 0, 2, 9):  # 5, and 9 of another
+        service.take(Status(history_lost=lost))
+    assert counted(service, "loadaware_history_lost_records_total", reason="not_written") == 14
+
+
 def test_the_last_status_shows_in_the_gauges() -> None:
     service = new_service()
     service.take(Status(readings=1, reading_seconds=0.25, pods=42))

@@ -61,6 +61,7 @@ def test_what_the_chart_sets_itself_is_a_setting_that_the_schema_refuses(section
         "ServerSection": {"server": {name: {"certFile": "a", "keyFile": "b"} if name == "tls" else 9000}},
         "PeopleSection": {"people": {name: 9000 if name == "port" else "x"}},
         "DemandSection": {"demand": {name: {"url": "http://x:1"} if name == "handOver" else "/tmp/x"}},
+        "HistorySection": {"history": {name: "1Gi"}},
     }
     assert parse(json.dumps(examples[section])) is not None
 

@@ -30,6 +30,7 @@ from loadaware.sources import check_source
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+HISTORY_PAGE = (ROOT / "docs" / "history.md").read_text(encoding="utf-8")
 COMMANDS = [
     line for block in re.findall(r"(?s)```sh\n(.*?)```", PAGE) for line in block.replace("\\\n", " ").splitlines()
 ]
@@ -135,8 +136,8 @@ def test_every_command_of_ours_on_the_page_exists_with_its_options() -> None:
 
 def test_every_value_set_on_the_page_is_one_of_the_chart() -> None:
     values = yaml.safe_load((ROOT / "deploy" / "chart" / "values.yaml").read_text())
-    names = re.findall(r"--set ([\w.]+)=", "\n".join(COMMANDS))
-    assert {"image.repository", "mode", "secondScheduler.enabled"} <= set(names)
+    names = re.findall(r"--set ([\w.]+)=", "\n".join(COMMANDS) + HISTORY_PAGE)
+    assert {"image.repository", "mode", "secondScheduler.enabled", "history.enabled"} <= set(names)
     for name in names:
         here = values
         for part in name.split(".")[:1] if name.startswith("config.") else name.split("."):

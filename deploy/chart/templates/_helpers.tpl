@@ -121,13 +121,38 @@ app.kubernetes.io/component: second-scheduler
 {{- $_ := set $demand "handOver" $handOver -}}
 {{- end -}}
 {{- $ours := dict "apiVersion" "loadaware.io/v1alpha1" "kind" "LoadAwareConfiguration" "mode" .Values.mode "server" $server "people" $people "demand" $demand -}}
+{{- if .Values.history.enabled -}}
+{{- $_ := set $ours "history" (dict "folder" "/var/lib/loadaware-history" "maxSize" (include "loadaware.historySize" .)) -}}
+{{- end -}}
 {{- toYaml (mergeOverwrite $given $ours) -}}
+{{- end -}}
+
+{{- /* What the history may take: four fifths of its volume. What is being merged, or was damaged, is not counted. */ -}}
+{{- define "loadaware.historySize" -}}
+{{- $gibibytes := mul (regexFind "^[0-9]+" .Values.history.size | int64) (hasSuffix "Ti" .Values.history.size | ternary 1024 1) -}}
+{{- printf "%dMi" (div (mul $gibibytes 1024 4) 5) -}}
+{{- end -}}
+
+{{- /* Where the history is kept: "pod", "claims" (one for each replica), "claim" (one for all), or nothing. */ -}}
+{{- define "loadaware.historyVolume" -}}
+{{- $persistence := .Values.history.persistence -}}
+{{- if and .Values.history.enabled $persistence.existingClaim (not $persistence.enabled) -}}
+{{- fail "history.persistence.existingClaim asks for history.persistence.enabled" -}}
+{{- end -}}
+{{- if .Values.history.enabled -}}
+{{- $persistence.enabled | ternary ($persistence.existingClaim | empty | ternary "claims" "claim") "pod" -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Claims for each replica, or a folder for each in one: "yes" (a StatefulSet, whose pods keep their names) or nothing. */ -}}
+{{- define "loadaware.stateful" -}}
+{{- or (and .Values.demand.stateFile .Values.demand.persistence.enabled) (hasPrefix "claim" (include "loadaware.historyVolume" .)) | ternary "yes" "" -}}
 {{- end -}}
 
 {{- /* What changes only with a restart, as a fingerprint. */ -}}
 {{- define "loadaware.restartKey" -}}
 {{- $config := include "loadaware.config" . | fromYaml -}}
-{{- dict "server" $config.server "people" $config.people "log" (get $config "log") "tls" .Values.tls | toJson | sha256sum | trunc 16 -}}
+{{- dict "server" $config.server "people" $config.people "history" (get $config "history") "log" (get $config "log") "tls" .Values.tls | toJson | sha256sum | trunc 16 -}}
 {{- end -}}
 
 {{- /* Whether metrics.k8s.io is read: "yes" or nothing. */ -}}

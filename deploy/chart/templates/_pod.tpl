@@ -11,6 +11,20 @@ httpGet:
 {{- end -}}
 {{- end -}}
 
+{{- /* A claim for each replica: name, class (empty: the default), size. */ -}}
+{{- define "loadaware.claim" -}}
+- metadata:
+    name: {{ .name }}
+  spec:
+    accessModes: [ReadWriteOnce]
+    {{- with .class }}
+    storageClassName: {{ . }}
+    {{- end }}
+    resources:
+      requests:
+        storage: {{ .size }}
+{{- end -}}
+
 {{- define "loadaware.pod" -}}
 metadata:
   labels:
@@ -47,6 +61,12 @@ spec:
       env:
         - name: LOADAWARE_CONFIG
           value: /etc/loadaware/config.yaml
+        {{- if eq (include "loadaware.historyVolume" .) "claim" }}
+        - name: POD_NAME
+          valueFrom:
+            fieldRef:
+              fieldPath: metadata.name
+        {{- end }}
         {{- with .Values.people.tokenSecret }}
         - name: LOADAWARE_TOKEN # for `loadaware doctor` and its like in this pod
           valueFrom:
@@ -95,6 +115,13 @@ spec:
         - name: state
           mountPath: /var/lib/loadaware
         {{- end }}
+        {{- if .Values.history.enabled }}
+        - name: history
+          mountPath: /var/lib/loadaware-history
+          {{- if eq (include "loadaware.historyVolume" .) "claim" }}
+          subPathExpr: $(POD_NAME) # a history has one writer
+          {{- end }}
+        {{- end }}
         {{- if include "loadaware.tls" . }}
         - name: tls
           mountPath: /etc/loadaware-tls
@@ -117,6 +144,15 @@ spec:
     {{- if and .Values.demand.stateFile (not .Values.demand.persistence.enabled) }}
     - name: state
       emptyDir: {}
+    {{- end }}
+    {{- if eq (include "loadaware.historyVolume" .) "pod" }}
+    - name: history
+      emptyDir:
+        sizeLimit: {{ .Values.history.size }}
+    {{- else if eq (include "loadaware.historyVolume" .) "claim" }}
+    - name: history
+      persistentVolumeClaim:
+        claimName: {{ .Values.history.persistence.existingClaim }}
     {{- end }}
     {{- if include "loadaware.tls" . }}
     - name: tls

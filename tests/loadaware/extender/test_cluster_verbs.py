@@ -10,8 +10,10 @@ import pytest
 from collectors.kubernetes_api import KubernetesApi
 from loadaware.adviser import Adviser
 from loadaware.announcements import Announcements
+from loadaware.hindsight_settings import HindsightSettings, Mode
 from loadaware.preemption import Freed
 from loadaware.queries import PodReply, PodsQuery, Reply
+from loadaware.recorded import Asked
 from loadaware.service import Service
 from tests.collectors.fake_api_server import FakeApiServer, status_of
 from tests.loadaware.builders import cpu_mean, make_pod, snapshot_of
@@ -307,6 +309,49 @@ def test_a_path_with_an_unknown_profile_is_refused_and_makes_no_series_of_its_ow
         assert client.post(f"/made-up-{number}/bind", binding()).status_code == 404
     assert "made-up" not in client.get("/metrics").text
     assert errors(service, "bind", "unknown_profile") == 3
+
+
+# -- What is told for a history ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def told(service: Service) -> list[Asked]:
+    told: list[Asked] = []
+    service.on_asked = told.append
+    return told
+
+
+@pytest.mark.usefixtures("api")
+def test_a_binding_is_told_when_it_is_booked(client: AppClient, server: FakeApiServer, told: list[Asked]) -> None:
+    server.answer(BINDING_PATH, {}, 201)
+    client.post("/bind", binding("idle"))
+    (asked,) = told
+    assert (asked.verb, asked.pod.identity, asked.pod.key) == ("bind", "uid-1", "shop/web-1")
+    assert (asked.node_names, asked.verdicts) == (("idle",), (None,))
+
+
+@pytest.mark.usefixtures("api")
+def test_a_binding_that_failed_is_told_a_second_time_with_the_reason(client: AppClient, told: list[Asked]) -> None:
+    answer = client.post("/bind", binding("stranger")).json()
+    assert [asked.verdicts for asked in told] == [(None,), (answer["Error"],)]
+
+
+def test_nothing_is_told_of_a_binding_that_was_not_tried(client: AppClient, told: list[Asked]) -> None:
+    client.post("/bind", binding())
+    assert told == []
+
+
+@pytest.mark.parametrize("mode", ["active", "shadow"])
+def test_of_a_preemption_the_candidates_are_told_and_which_of_them_are_in_vain(
+    service: Service, client: AppClient, told: list[Asked], mode: Mode
+) -> None:
+    service.hindsight.configure(HindsightSettings(mode=mode))
+    Knowing(service, {"small": 0.1, "large": 3.0})
+    client.post("/preempt", by_uid(busy=["small"], calm=["large"]))
+    (asked,) = told
+    assert (asked.verb, asked.node_names) == ("preempt", ("busy", "calm"))
+    assert asked.verdicts == ("would still be too busy without its victims", None)
+    assert asked.aside == (mode == "shadow")
 
 
 # -- Events -------------------------------------------------------------------------------------------------------

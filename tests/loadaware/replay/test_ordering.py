@@ -41,6 +41,14 @@ def test_answers_written_before_their_turn_come_in_the_order_in_which_they_were_
     assert order == ["m1", "web-1", "m2", "web-2", "web-3"]
 
 
+def test_what_is_no_decision_comes_behind_the_decision_of_its_number_whichever_was_written_first(
+    tmp_path: Path,
+) -> None:
+    binding = Asked(1, START, "bind", "", pod("bound"), ("a",), verdicts=(None,), heard=1)
+    assert written(tmp_path / "1", Mark("m1"), binding, asked(1, 1), asked(2, 1)) == ["m1", "web-1", "bound", "web-2"]
+    assert written(tmp_path / "2", Mark("m1"), asked(2, 1), asked(1, 1), binding) == ["m1", "web-1", "bound", "web-2"]
+
+
 def test_more_answers_than_are_read_ahead_keep_their_places(tmp_path: Path) -> None:
     marks = [Mark(f"m{number}") for number in range(1, 4)]
     order = written(tmp_path, *marks, *(asked(n, heard=1 + n // 100) for n in range(200)))

@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from collectors.cluster import NodeGone, NodeSeen, PodGone
+from collectors.cluster import NodeGone, PodGone
 from collectors.errors import HistoryError
 from collectors.history import HistoryReader, HistoryWriter
 from loadaware.config import Config, parse
 from loadaware.replay.outcome import ReplaySettings
 from loadaware.replay.run import replay
 from tests.collectors.recorded_histories import record_readings
-from tests.loadaware.recorded_runs import START, Recording, node, packed_history, pod, record_demo
+from tests.loadaware.recorded_runs import START, Recording, packed_history, pod, record_demo
 
 WHOLE = ReplaySettings(warm_up_seconds=0.0)
 OTHER = parse("profiles: [{scorers: [{name: TargetLoadPacking}]}]")
@@ -63,41 +63,6 @@ def test_a_config_with_filters_recorded_with_them_is_reproduced_too(tmp_path: Pa
 # -- Without requests, as a Prometheus tells ---------------------------------------------------------------------------
 
 
-def test_pods_that_were_packed_are_spread_and_the_hot_node_is_relieved(tmp_path: Path) -> None:
-    packed_history(tmp_path)
-    outcome = replay(tmp_path, Config(), WHOLE)
-    assert (outcome.counts.asked, outcome.counts.placed) == (4, 4)
-    assert outcome.counts.elsewhere >= 1
-    # 3.7 of 4 cores from the 8th of 60 minutes on, on one of two nodes
-    assert outcome.recorded.hot80 == pytest.approx(100 * 53 / 118, abs=2)
-    assert outcome.replayed.hot80 == 0.0
-    assert outcome.recorded.utilization == pytest.approx(outcome.replayed.utilization)
-    assert {move.recorded_node for move in outcome.moves} == {"full"}
-    assert outcome.moves[0].relief_core_hours == pytest.approx(0.9 * 53 / 60, rel=0.05)
-
-
-def test_what_is_judged_can_begin_in_the_middle(tmp_path: Path) -> None:
-    packed_history(tmp_path)
-    late = replay(tmp_path, Config(), ReplaySettings(since=START + 1800.0, warm_up_seconds=0.0))
-    assert late.since == START + 1800.0
-    assert late.recorded.hot80 == pytest.approx(50.0)
-    early = replay(tmp_path, Config(), ReplaySettings(until=START + 240.0, warm_up_seconds=0.0))
-    assert early.recorded.hot80 == 0.0
-
-
-def test_pods_there_before_the_first_reading_and_daemons_stay_where_they_are(tmp_path: Path) -> None:
-    told = Recording(tmp_path)
-    told.nodes("full", "idle")
-    told.pods([pod("old", "full", bound_at=START - 600.0)])
-    for minute in range(1, 10):
-        told.now = START + 60.0 * minute
-        if minute == 3:
-            told.pods([pod("agent-1", "full", bound_at=told.now, kind="DaemonSet")])
-        told.read({"full": 3.5, "idle": 0.1}, {"shop/old": 2.0, "shop/agent-1": 1.0})
-    told.close()
-    assert replay(tmp_path, Config(), WHOLE).counts.asked == 0
-
-
 def test_a_moved_pod_goes_home_when_its_new_node_goes_away(tmp_path: Path) -> None:
     told = Recording(tmp_path)
     told.nodes("full", "idle")
@@ -115,19 +80,6 @@ def test_a_moved_pod_goes_home_when_its_new_node_goes_away(tmp_path: Path) -> No
     assert (counts.elsewhere, counts.returned) == (1, 1)
 
 
-def test_a_pod_that_fits_nowhere_stays_where_it_was(tmp_path: Path) -> None:
-    told = Recording(tmp_path)
-    told.nodes("full", "idle")
-    for minute in range(1, 6):
-        told.now = START + 60.0 * minute
-        if minute == 3:
-            told.pods([pod("huge-1", "full", cpu=8.0, bound_at=told.now)])
-        told.read({"full": 1.0, "idle": 0.1}, {})
-    told.close()
-    counts = replay(tmp_path, Config(), WHOLE).counts
-    assert (counts.without_room, counts.elsewhere) == (1, 0)
-
-
 def test_without_pod_metrics_a_moved_pod_counts_as_its_request(tmp_path: Path) -> None:
     packed_history(tmp_path, pods_measured=False)
     outcome = replay(tmp_path, Config(), WHOLE)
@@ -143,23 +95,10 @@ def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:
         replay(tmp_path, Config())
 
 
-def test_a_history_without_readings_says_so(tmp_path: Path) -> None:
-    with HistoryWriter(tmp_path) as writer:
-        writer.write_event(NodeSeen(node("a")), time=START)
-    with pytest.raises(HistoryError, match="holds no reading"):
-        replay(tmp_path, Config())
-
-
 def test_a_history_of_unknown_nodes_says_that_there_is_nothing_to_judge(tmp_path: Path) -> None:
     record_readings(tmp_path, [START + 60.0 * n for n in range(5)])
     with pytest.raises(HistoryError, match="no two readings of known nodes"):
         replay(tmp_path, Config())
-
-
-def test_a_time_that_the_history_does_not_have_is_refused(tmp_path: Path) -> None:
-    packed_history(tmp_path, 5)
-    with pytest.raises(HistoryError, match="nothing in that time"):
-        replay(tmp_path, Config(), ReplaySettings(since=START + 1e6))
 
 
 def test_a_gap_is_not_judged(tmp_path: Path) -> None:
@@ -232,25 +171,3 @@ def test_a_history_of_other_tools_without_marks_is_told_as_a_library_is_told(tmp
     bare, marked = (replay(tmp_path / name, Config(), WHOLE) for name in ("bare", "marked"))
     assert bare.recorded == marked.recorded
     assert bare.counts.elsewhere == 0, "requests may be recorded by whoever wrote it: nobody is asked about"
-
-
-def test_a_history_whose_beginning_was_deleted_begins_at_a_checkpoint(tmp_path: Path) -> None:
-    folder = tmp_path / "whole"
-    told = Recording(folder)
-    told.nodes("full", "idle")
-    told.pods([pod("old", "full", bound_at=START - 600.0)])
-    for minute in range(1, 30):
-        told.now = START + 60.0 * minute
-        if minute == 10:
-            told.writer.checkpoint_wanted = True
-            told.recorder.checkpoint(lambda: None, told.now)
-            told.writer.flush()
-        told.read({"full": 2.0, "idle": 0.1}, {"shop/old": 1.0})
-    told.close()
-    (checkpoint,) = HistoryReader(folder).records(kinds=["checkpoints"])
-    cut = tmp_path / "cut"
-    with HistoryWriter(cut) as writer:
-        for record in HistoryReader(folder).records(after=checkpoint.sequence - 10):
-            writer.write(record.content, record.sequence, record.time)
-    outcome = replay(cut, Config(), WHOLE)
-    assert outcome.recorded.utilization == pytest.approx(100 * (0.5 + 0.025) / 2)
