@@ -25,7 +25,8 @@ OTHERS = ("LoadVariationRiskBalancing", "LowRiskOverCommitment", "LowestUsage", 
 FEW, SOME = 3, 5
 """Runs of the others and of circumstances; of other weights."""
 REFERENCES = ("clairvoyant", "offline")
-RULER = ("default", "random", "constant*3+default", "oracle*3+default")
+ORACLE = "oracle*3+default"
+RULER = ("default", "random", "constant*3+default", ORACLE)
 DEAF = ("default", "random", *REFERENCES)
 """Policies that know the cluster by themselves: late or missing metrics and restarts do not touch them."""
 OTHER_WEIGHTS = (1, 10)

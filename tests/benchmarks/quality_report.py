@@ -7,9 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadaware.simulation.sensitivity import CIRCUMSTANCES, ROBUSTNESS, SENSITIVITY
-from loadaware.simulation.statistics import Interval, duel, signed_rank
+from loadaware.simulation.statistics import Interval, duel, gap_closed, signed_rank
 from loadaware.simulation.summary import PolicySummary, Runs, best_reference, summarize
-from tests.benchmarks.quality_plan import LOADS, MIDDLE, OURS, Outcomes, Quality, Section, best_peer
+from tests.benchmarks.quality_plan import (
+    LOADS,
+    MIDDLE,
+    ORACLE,
+    OURS,
+    REFERENCES,
+    Outcomes,
+    Quality,
+    Section,
+    best_peer,
+)
 
 FIGURES = ("hot80", "hot90", "unserved", "std", "p99", "pending", "together", "memory90")
 DUELS = ("hot80", "hot90", "unserved", "std", "p99")
@@ -85,6 +95,7 @@ def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str
                 wanted = min(section.most_runs, len(quality.seeds))
                 yield _table_section(compared(section, outcomes, quality.seeds), name, wanted)
         yield _peers(dataset, [loads[dataset, load] for load in sorted(LOADS)])
+    yield _references([loads[quality.headline, load] for load in sorted(LOADS)])
     yield _settings("Other circumstances", [c for c in others if c.section.setting in SENSITIVITY])
     yield _settings("Things that go wrong", [c for c in others if c.section.setting in {*ROBUSTNESS, "stale"}])
     yield _missing(quality, list(loads.values()), others)
@@ -173,6 +184,35 @@ def _peers(dataset: str, loads: Sequence[Compared]) -> str:
     )
     headings = ["load", "metric", "best peer", "its mean", "ours", "won", "drawn", "lost", "p"]
     return f"{title}\n\n{words}\n\n{_table(headings, rows) if rows else 'Not run yet.'}"
+
+
+def _references(loads: Sequence[Compared]) -> str:
+    """How far the gap is closed against either reference, by ours and by the same formula with the truth."""
+    words = (
+        "What share of the gap is closed depends on what is taken for perfect. `clairvoyant` decides pod by pod, as a "
+        "scheduler must; `offline` moves all pods of the day until nothing more is gained, which no scheduler can. The "
+        "oracle's share is the most that better learning could reach with this formula."
+    )
+    headings = [
+        "load",
+        "metric",
+        *(f"{who} against {reference}" for who in ("ours", "oracle") for reference in REFERENCES),
+    ]
+    rows = [
+        [
+            f"{100 * c.section.load:.0f} %",
+            metric,
+            *(_gap(_against(c, policy, reference, metric)) for policy in (OURS, ORACLE) for reference in REFERENCES),
+        ]
+        for c in loads
+        if c.policies and ORACLE in c.policies
+        for metric in ("hot80", "unserved")
+    ]
+    return f"## Against either reference\n\n{words}\n\n{_table(headings, rows) if rows else 'Not run yet.'}"
+
+
+def _against(c: Compared, policy: str, reference: str, metric: str) -> Interval:
+    return gap_closed(*(c.policies[name].each[metric] for name in ("default", policy, reference)))
 
 
 def _duel_cells(c: Compared, metric: str, peer: str) -> list[str]:
