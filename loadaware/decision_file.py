@@ -46,6 +46,10 @@ class DecisionFile:
         except queue.Full:
             self.dropped += 1
 
+    def leave_out(self) -> None:
+        """One line will be missing."""
+        self.dropped += 1
+
     def close(self) -> None:
         """Write what waits, for a moment, and end."""
         if self._thread is not None:

@@ -122,6 +122,8 @@ class Decisions:
         """Called with each decision before it is reduced."""
         self.on_settled: list[Callable[[Decision], None]] = []
         """Called with each decision once it is reduced."""
+        self.on_lost: list[Callable[[Decision], None]] = []
+        """Called with each decision that will never be reduced, though it was to be: too many waited."""
         self.on_bound: list[Callable[[Decision], None]] = []
         """Called with each ranked decision once its pod is bound."""
         self.counted = 0
@@ -273,6 +275,7 @@ class Decisions:
             self._late_bytes += decision.size_bytes
         else:
             self.lost += 1
+            _tell(self.on_lost, decision)
 
     def _table(self, snapshot: Snapshot) -> tuple[str, ...]:
         """The snapshot's names, as one object for all snapshots in a row that have the same."""

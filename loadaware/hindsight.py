@@ -53,9 +53,11 @@ class Hindsight:
         self.decisions.raws = self._raws
         self.decisions.on_bound.append(self._placed)
         self.decisions.on_settled.append(self._settled)
+        self.decisions.on_lost.append(self._lost)
         self.shadow = Shadow(adviser, Aside(PAUSE_SECONDS, MOST_WAITING, self.pace.leaves_time))
         self.shadow.on_compared = self._compared
         self._file: DecisionFile | None = None
+        self._unwritten = 0
         self._at_the_end: list[Callable[[], None]] = []
 
     def tell_of_each(self, told: Callable[[Decision], None], at_the_end: Callable[[], None]) -> None:
@@ -63,6 +65,11 @@ class Hindsight:
         self.decisions.on_settling.append(told)
         self.decisions.settle_each = True
         self._at_the_end.append(at_the_end)
+
+    @property
+    def unwritten(self) -> int:
+        """Lines that are missing from the file of decisions."""
+        return self._unwritten + (0 if self._file is None else self._file.dropped)
 
     @property
     def mode(self) -> Mode:
@@ -121,6 +128,7 @@ class Hindsight:
     def _close_file(self) -> None:
         if self._file is not None:
             self._file.close()
+            self._unwritten += self._file.dropped
             self._file = None
 
     def _think(self, verb: str, pod: Pod, names: Sequence[str], profile: str | None) -> None:
@@ -148,6 +156,10 @@ class Hindsight:
     def _settled(self, decision: Decision) -> None:
         if self._file is not None:
             self._file.put(lambda: {"kind": "decision", **decision_report(decision)})
+
+    def _lost(self, _: Decision) -> None:
+        if self._file is not None:
+            self._file.leave_out()
 
     def _placed(self, decision: Decision) -> None:
         first = decision.chosen_first

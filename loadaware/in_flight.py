@@ -23,7 +23,6 @@ load to itself: while it is asked about, its own booking does not count.
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Literal
 
 import numpy as np
@@ -97,11 +96,12 @@ class InFlight:
             price.restart(snapshot, self._missing_share(placed.rows, placed.bound_at, price.rule))
             for price in self._prices
         ]
-        columns = [snapshot.requested, snapshot.limits, snapshot.pod_counts[:, None], *usages]
+        nothing = np.zeros((len(snapshot.names), 1))
+        columns = [snapshot.requested, snapshot.limits, snapshot.pod_counts[:, None], *usages, nothing]
         self._table = np.concatenate(columns, axis=1)
         count = len(snapshot.resources)
         self.requested, self.limits = self._table[:, :count], self._table[:, count : 2 * count]
-        self.pods = self._table[:, 2 * count]
+        self.pods, self._booked = self._table[:, 2 * count], self._table[:, -1]
         for booking in self._bookings.values():
             booking.rows = self._rows(booking.nodes)
             self._count_booking(booking, 1.0)
@@ -115,7 +115,7 @@ class InFlight:
         return None
 
     def _priced(self, number: int) -> slice:
-        """The columns of a scorer's in-flight usage: after requests, limits and the number of pods."""
+        """The columns of a scorer's in-flight usage: after requests, limits and pods, before those booked."""
         count = len(self._snapshot.resources)
         return slice((2 + number) * count + 1, (3 + number) * count + 1)
 
@@ -124,10 +124,8 @@ class InFlight:
         placed = self._snapshot.placed
         rows = placed.rows[placed.bound_at >= since]
         later = [row for row, bound_at in self._bindings_since if bound_at >= since]
-        counts = np.bincount(np.concatenate([rows, np.array(later, np.intp)]), minlength=len(self.pods)).astype(float)
-        for booking in self._bookings.values():
-            counts[booking.rows] += booking.share
-        return counts
+        counts = np.bincount(np.concatenate([rows, np.array(later, np.intp)]), minlength=len(self.pods))
+        return np.asarray(counts + self._booked)
 
     def expire(self, now: float) -> None:
         """Drop bookings whose time has passed. They stand in the order in which they were made."""
@@ -181,6 +179,7 @@ class InFlight:
         booking, row = self._bookings.get(change.identity), self._row(change.node)
         if booking is not None and row is not None and self._foreseen(change, booking, row):
             del self._bookings[change.identity]
+            self._booked[row] -= 1.0
             self._bound_since.add(change.identity)
             self._bindings_since.append((row, change.bound_at))
             return
@@ -238,7 +237,7 @@ class InFlight:
                 columns = self._priced(number)
                 amounts = amounts.copy()
                 amounts[columns] = missing * price.less_measured(amounts[columns], change.usage)
-        self._table[row] += sign * amounts
+        self._table[row, :-1] += sign * amounts[:-1]
 
     def _count_booking(self, booking: Booking, sign: float) -> None:
         rows, share, expectations = booking.rows, booking.share, self.expectations
@@ -249,11 +248,11 @@ class InFlight:
 
     def _rows(self, nodes: Sequence[str]) -> int | Ints:
         """Of those that are known."""
-        rows = np.fromiter(map(self._snapshot.index.get, nodes, repeat(-1)), dtype=np.intp, count=len(nodes))
+        rows = self._snapshot.rows_of(nodes)
         return _one_or_many(rows if rows.min(initial=0) >= 0 else rows[rows >= 0])
 
     def _amounts_of(self, shape: Shape) -> Floats:
-        """What a pod of that shape adds to a row of the table."""
+        """What a booked pod of that shape adds to a row of the table."""
         amounts = self._amounts.get(shape)
         if amounts is None:
             if len(self._amounts) >= MOST_SHAPES:
@@ -262,7 +261,7 @@ class InFlight:
             requests = [shape.request(resource) for resource in resources]
             limited = [max(limits.get(name, 0.0), request) for name, request in zip(resources, requests, strict=True)]
             prices = [price.of(shape) for price in self._prices]
-            amounts = self._amounts[shape] = np.concatenate([requests, limited, [1.0], *prices])
+            amounts = self._amounts[shape] = np.concatenate([requests, limited, [1.0], *prices, [1.0]])
         return amounts
 
     def _missing_share(self, rows: Ints, bound_at: Floats, rule: str | None = None) -> Floats:

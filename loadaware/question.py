@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -40,8 +39,7 @@ class Question:
         self.workload = workload
         """The pod's, if it was worked out already."""
         self.seen = Seen()
-        rows = map(snapshot.index.get, names, repeat(-1))
-        self.rows: Ints = np.fromiter(rows, dtype=np.intp, count=len(names))
+        self.rows: Ints = snapshot.rows_of(names)
         """Row of each name, -1 for a node nobody told of."""
         self.all_known = bool(LEAST(self.rows, initial=0) >= 0)
         """Whether each of the names is known."""

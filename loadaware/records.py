@@ -140,7 +140,7 @@ def ranked(
     raws: Mapping[str, Floats],
 ) -> Ranked:
     """The small arrays of a ranking. `snapshot` is the one it was made from, `now` when."""
-    rows = _rows(ranking, snapshot)
+    rows = snapshot.rows_of(ranking.names) if ranking.rows is None else ranking.rows
     known = rows >= 0
     resources = tuple(r for r in (CPU, MEMORY) if r in snapshot.resource_index)
     load = _Load.of(snapshot, rows[known], pod, ranking.seen or Seen(), resources)
@@ -172,12 +172,6 @@ def ranked(
         ages=ages.astype(np.float32),
         rungs=rungs,
     )
-
-
-def _rows(ranking: Ranking, snapshot: Snapshot) -> Ints:
-    if ranking.rows is not None:
-        return ranking.rows
-    return np.array([snapshot.index.get(name, -1) for name in ranking.names], dtype=np.intp)
 
 
 def _spread(values: Floats, known: npt.NDArray[np.bool_]) -> Small:

@@ -76,7 +76,7 @@ class Service:
         """Called with what bind and preempt were asked and answered."""
         self.answers_lost: Callable[[], int] = lambda: 0
         """How many answers were not handed to the recorder, since the start."""
-        self._counted_lost = 0
+        self._counted_lost = (0, 0, 0)
 
     def take(self, message: Message) -> None:
         """A message of the observer, in its order."""
@@ -199,8 +199,16 @@ class Service:
             self._counted_spent[plugin] = spent.runs, spent.seconds
 
     def _update_lost(self) -> None:
-        lost = self.answers_lost()
-        self.telemetry.history_lost.labels("not_handed_over").inc(lost - self._counted_lost)
+        """What was left out since the last time: answers of the history, lines of the file, shadows."""
+        telemetry, hindsight = self.telemetry, self.hindsight
+        counters = (
+            telemetry.history_lost.labels("not_handed_over"),
+            telemetry.decisions_unwritten,
+            telemetry.shadow_dropped,
+        )
+        lost = self.answers_lost(), hindsight.unwritten, hindsight.shadow.dropped
+        for counter, now, before in zip(counters, lost, self._counted_lost, strict=True):
+            counter.inc(now - before)
         self._counted_lost = lost
 
     def _update_cluster(self, snapshot: Snapshot) -> None:

@@ -4,9 +4,10 @@ A `Snapshot` is everything known about the cluster at one refresh, frozen. One w
 reference; readers never wait. Filters and scorers see it through `Nodes` (nodes.py).
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -128,6 +129,15 @@ class Snapshot:
     def oldest_sample(self) -> float:
         """The time of the sample of the node that was not measured for longest; -inf if one never was."""
         return float(self.sampled_at.min(initial=np.inf))
+
+    def rows_of(self, names: Sequence[str]) -> Ints:
+        """Row of each name, -1 for a node nobody told of."""
+        found: Iterable[int]
+        try:
+            found = itemgetter(*names)(self.index) if len(names) > 1 else [self.index[name] for name in names]
+        except KeyError:
+            found = [self.index.get(name, -1) for name in names]
+        return np.fromiter(found, dtype=np.intp, count=len(names))
 
     @cached_property
     def resource_index(self) -> Mapping[str, int]:

@@ -94,6 +94,12 @@ class Telemetry:
         self.config_reloads = Counter(
             "loadaware_config_reloads", "Configuration files taken or refused.", ("outcome",), registry=registry
         )
+        self.decisions_unwritten = Counter(
+            "loadaware_decisions_unwritten", "Lines that are missing from the file of decisions.", registry=registry
+        )
+        self.shadow_dropped = Counter(
+            "loadaware_shadow_dropped", "Requests that no profile in shadow was compared on.", registry=registry
+        )
         self.history_lost = Counter(
             "loadaware_history_lost_records", "Records that are missing from the history, by reason.", ("reason",),
             registry=registry,

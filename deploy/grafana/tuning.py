@@ -60,12 +60,14 @@ SHADOWS = Row(
         ),
         Panel(
             "Requests scored in shadow",
-            "Per second, by profile. Fewer than requests: some were left out because scoring aside could not follow.",
+            "Per second, by profile; and how many were left out, because the next pod was asked for before there was "
+            "time.",
             [
                 Query(
                     f"sum by (profile) (rate(loadaware_shadow_agreement_total{{{CHOSEN}}}[$__rate_interval]))",
                     "{{profile}}",
-                )
+                ),
+                Query(f"sum(rate(loadaware_shadow_dropped_total{{{SELECTED}}}[$__rate_interval]))", "left out"),
             ],
             unit="reqps",
         ),

@@ -212,7 +212,8 @@ def _references(loads: Sequence[Compared]) -> str:
 
 
 def _against(c: Compared, policy: str, reference: str, metric: str) -> Interval:
-    return gap_closed(*(c.policies[name].each[metric] for name in ("default", policy, reference)))
+    default, ours, best = (c.policies[name].each[metric] for name in ("default", policy, reference))
+    return gap_closed(default, ours, best)
 
 
 def _duel_cells(c: Compared, metric: str, peer: str) -> list[str]:

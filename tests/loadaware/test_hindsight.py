@@ -122,3 +122,21 @@ def test_the_explanation_is_an_event_on_the_pod_if_that_is_wished(tmp_path: Path
         (written,) = [json.loads(asked.body) for asked in server.asked(events)]
     assert (written["type"], written["reason"], written["involvedObject"]["name"]) == ("Normal", "Placed", "web-1")
     assert written["message"].startswith("idle won with 68: predicted cpu 19 %")
+
+
+def test_what_is_left_out_of_file_and_shadows_is_counted(tmp_path: Path) -> None:
+    spread = make_profile(LowestUsage(), "spread")
+    service = frozen_service(make_settings(make_profile(LowestUsage()), shadows={"spread": spread}))
+    file = tmp_path / "decisions.jsonl"
+    service.hindsight.configure(HindsightSettings(kept=1, memory_bytes=20_000, file=str(file)))
+    for number in range(20):
+        ask(service, "prioritize", "idle", "near", pod=f"web-{number}")
+    lost = service.hindsight.decisions.lost
+    assert 0 < lost < 20
+    service.hindsight.close()
+    service.update_gauges()
+    assert len(file.read_text().splitlines()) == 20 - lost
+    assert counted(service, "loadaware_decisions_unwritten_total") == lost
+    assert counted(service, "loadaware_shadow_dropped_total") == 19
+    service.update_gauges()
+    assert counted(service, "loadaware_decisions_unwritten_total") == lost
