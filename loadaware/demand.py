@@ -114,7 +114,7 @@ class Demand:
         """A pod took a slot."""
         self._reserve_pods(slot + 1)
         number = self._number(workload)
-        self._requests[number] = self._or_unit(request)
+        self._requests[number] = self._pod_requests[slot] = self._or_unit(request)
         if self._settings.names:
             traits = self._prior.traits(kin)
             if traits.tolist() != self._traits[number].tolist():
@@ -124,7 +124,6 @@ class Demand:
         self._workload_of_pod[slot] = number
         self._pods[slot] = 0.0
         self._pod_times[slot] = -np.inf
-        self._pod_requests[slot] = self._or_unit(request)
 
     def resize(self, slot: int, request: Floats) -> None:
         """A pod's request changed in place: the same usage is another ratio."""

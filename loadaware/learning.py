@@ -24,6 +24,9 @@ from loadaware.rest import Rest, median_known
 from loadaware.window import Bools, Ints
 from loadaware.workload import workload_of, workloads_named_like
 
+MOST_SHAPES = 10_000
+"""Shapes of pods that are remembered at once."""
+
 
 class Learning:
     """One thread: the observer's."""
@@ -36,6 +39,7 @@ class Learning:
         self._means: Floats = np.zeros((0, len(resources)))
         self._deviations: Floats = self._means
         self._settings = settings
+        self._known_requests: dict[Shape, Floats] = {}
         self._declared: dict[str, Floats] = {}
         """What one pod of each workload requested when last seen."""
         self._awaited_pods = Awaited()
@@ -236,7 +240,15 @@ class Learning:
         self._deviations[slots] = deviations
 
     def _requests(self, shape: Shape) -> Floats:
-        return np.array([shape.request(resource) for resource in self._resources])
+        """Of each resource; pods have few shapes, so they are worked out once for each."""
+        requests = self._known_requests.get(shape)
+        if requests is None:
+            if len(self._known_requests) >= MOST_SHAPES:
+                self._known_requests.clear()
+            requests = np.array([shape.request(resource) for resource in self._resources])
+            requests.setflags(write=False)
+            self._known_requests[shape] = requests
+        return requests
 
 
 def no_emptier_than_usual(mean: Floats, capacity: Floats, measured: Bools) -> Floats:

@@ -55,6 +55,8 @@ class Prior:
 
     def __init__(self, resources: int) -> None:
         self._numbers: dict[tuple[int, str], int] = {}
+        self._spoken: dict[Kin, Ints] = {}
+        """The numbers of kin met before."""
         self._effects: Floats = np.zeros((1, resources))
         self._freedom: Floats = np.zeros(resources)
         """How many words' worth of freedom the effects took, last round."""
@@ -63,7 +65,13 @@ class Prior:
 
     def traits(self, kin: Kin) -> Ints:
         """The numbers of a workload's words; new words are given one."""
-        return np.array([self._number(trait, word) for trait, word in enumerate(kin)], dtype=np.intp)
+        known = self._spoken.get(kin)
+        if known is None:
+            known = np.array([self._number(trait, word) for trait, word in enumerate(kin)], dtype=np.intp)
+            if len(self._spoken) >= MOST_WORDS:
+                self._spoken.clear()
+            self._spoken[kin] = known
+        return known
 
     def _number(self, trait: int, word: str) -> int:
         if not word:
