@@ -1,6 +1,7 @@
 """How many pods a stock kube-scheduler binds in a second: alone, with us on names, with us on whole nodes.
 
-Everything is real but the kubelets: etcd, kube-apiserver, kube-scheduler (its own limit on calls lifted), loadaware.
+Everything is real but the kubelets: etcd, kube-apiserver, kube-scheduler, loadaware. kube-scheduler limits its own calls
+to the API server; it is measured as it comes, and with that limit lifted, where all parts fight for the same two cores.
 All pods wait when kube-scheduler starts. The rate is taken between the first tenth and the last pod, by its own count.
 The ways take turns, so that what disturbs the machine disturbs all of them.
 """
@@ -19,15 +20,21 @@ from tests.parts.loadaware_process import LoadAware
 from tests.parts.processes import wait_for
 from tests.parts.scheduler import PLAIN_SCHEDULER, Scheduler
 
-WAYS = ("bare", "names", "whole nodes")
+BARE, NAMES, WHOLE_NODES = "bare", "names", "whole nodes"
+AS_IT_COMES, LIFTED = "as it comes", "limit lifted"
+WAYS = (
+    (AS_IT_COMES, BARE), (AS_IT_COMES, NAMES), (LIFTED, BARE), (LIFTED, NAMES), (LIFTED, WHOLE_NODES),
+)  # fmt: skip
+"""The limit on kube-scheduler's calls, and the extender."""
+Way = tuple[str, str]
 COUNTER = "scheduler_schedule_attempts_total{"
 LONGEST_SECONDS = 900.0
 POLL_SECONDS = 0.02
 
 
-def measure(folder: Path, nodes: int, pods: int, rounds: int, say: Callable[[str], None]) -> Mapping[str, list[float]]:
+def measure(folder: Path, nodes: int, pods: int, rounds: int, say: Callable[[str], None]) -> Mapping[Way, list[float]]:
     """Pods per second of each way, a figure per round."""
-    figures: dict[str, list[float]] = {way: [] for way in WAYS}
+    figures: dict[Way, list[float]] = {way: [] for way in WAYS}
     names = [f"node-{number:04}" for number in range(nodes)]
     with ControlPlane(folder / "control-plane") as control_plane:
         for name in names:
@@ -39,22 +46,23 @@ def measure(folder: Path, nodes: int, pods: int, rounds: int, say: Callable[[str
             with LoadAware(folder / "loadaware", config=config, kubeconfig=control_plane.kubeconfig) as loadaware:
                 loadaware.wait_until_measured(set(names), 300)
                 configs = {
-                    "bare": PLAIN_SCHEDULER,
-                    "names": loadaware.schedule_config(),
-                    "whole nodes": loadaware.schedule_config("--whole-nodes"),
+                    BARE: PLAIN_SCHEDULER,
+                    NAMES: loadaware.schedule_config(),
+                    WHOLE_NODES: loadaware.schedule_config("--whole-nodes"),
                 }
                 for turn in range(rounds):
-                    for way, printed in configs.items():
-                        rate = _one(control_plane, unlimited(printed), pods)
-                        figures[way].append(rate)
-                        say(f"round {turn + 1}, {way}: {rate:.0f} pods per second")
+                    for limit, extender in WAYS:
+                        printed = configs[extender]
+                        rate = _one(control_plane, unlimited(printed) if limit == LIFTED else printed, pods)
+                        figures[limit, extender].append(rate)
+                        say(f"round {turn + 1}, {limit}, {extender}: {rate:.0f} pods per second")
     return figures
 
 
-def ratios(figures: Mapping[str, list[float]]) -> dict[str, float]:
+def ratios(figures: Mapping[Way, list[float]]) -> dict[Way, float]:
     """Each way beside the bare one: the median of the rounds' own ratios."""
     return {
-        way: statistics.median(rate / bare for rate, bare in zip(rates, figures["bare"], strict=True))
+        way: statistics.median(rate / bare for rate, bare in zip(rates, figures[way[0], BARE], strict=True))
         for way, rates in figures.items()
     }
 

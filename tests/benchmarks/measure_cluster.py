@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.benchmarks.cluster_race import HOT, RaceSettings, Tally, race
-from tests.benchmarks.cluster_throughput import measure, ratios
+from tests.benchmarks.cluster_throughput import AS_IT_COMES, BARE, LIFTED, NAMES, Way, measure, ratios
 from tests.benchmarks.wire_report import machine
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks" / "cluster.md"
@@ -32,22 +32,26 @@ def say(line: str) -> None:
     sys.stderr.flush()
 
 
-def throughput_part(nodes: int, pods: int, figures: Mapping[str, list[float]]) -> str:
+def throughput_part(nodes: int, pods: int, figures: Mapping[Way, list[float]]) -> str:
     """The table of pods per second."""
     beside = ratios(figures)
     rows = [
-        f"| {way} | {statistics.median(rates):.0f} | {min(rates):.0f} .. {max(rates):.0f} | {beside[way]:.2f} |"
+        f"| {way[0]} | {way[1]} | {statistics.median(rates):.0f} | {min(rates):.0f} .. {max(rates):.0f} | "
+        f"{beside[way]:.2f} |"
         for way, rates in figures.items()
     ]
-    holds = "is met" if beside["names"] >= TARGET else "is **not** met"
+    met = {limit: "is met" if beside[limit, NAMES] >= TARGET else "is **not** met" for limit in (AS_IT_COMES, LIFTED)}
     lines = [
         "## Pods per second",
         "",
-        f"{nodes} nodes, {pods} pods that all wait at the start, {len(figures['bare'])} rounds in turns; "
-        f"kube-scheduler's own limit on calls is lifted. The target of {TARGET} of bare {holds} on names.",
+        f"{nodes} nodes, {pods} pods that all wait at the start, {len(figures[LIFTED, BARE])} rounds in turns. "
+        "kube-scheduler limits its own calls to the API server (50 a second, unless told otherwise): as it comes, "
+        f"the target of {TARGET} of bare {met[AS_IT_COMES]} on names. With the limit lifted it {met[LIFTED]}: etcd, "
+        "the API server, kube-scheduler and we then share the cores of one machine, and kube-scheduler spends most of "
+        "what is missing itself, on writing and reading the JSON of one more call per pod.",
         "",
-        "| extender | pods per second (median) | range | of bare |",
-        "| --- | --- | --- | --- |",
+        "| kube-scheduler | extender | pods per second (median) | range | of bare |",
+        "| --- | --- | --- | --- | --- |",
         *rows,
     ]
     return "\n".join(lines)
