@@ -1,9 +1,9 @@
 """How many pods a stock kube-scheduler binds in a second: alone, with us on names, with us on whole nodes.
 
-Everything is real but the kubelets: etcd, kube-apiserver, kube-scheduler, loadaware. kube-scheduler limits its own calls
-to the API server; it is measured as it comes, and with that limit lifted, where all parts fight for the same two cores.
-All pods wait when kube-scheduler starts. The rate is taken between the first tenth and the last pod, by its own count.
-The ways take turns, so that what disturbs the machine disturbs all of them.
+Everything is real but the kubelets: etcd, kube-apiserver, kube-scheduler, loadaware. kube-scheduler limits its own
+calls to the API server; it is measured as it comes, and with that limit lifted, where all parts fight for the cores of
+one machine. All pods wait when kube-scheduler starts. The rate is taken between the first tenth and the last pod, by
+its own count. The ways take turns, so that what disturbs the machine disturbs all of them.
 """
 
 import statistics

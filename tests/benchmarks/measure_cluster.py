@@ -47,8 +47,8 @@ def throughput_part(nodes: int, pods: int, figures: Mapping[Way, list[float]]) -
         f"{nodes} nodes, {pods} pods that all wait at the start, {len(figures[LIFTED, BARE])} rounds in turns. "
         "kube-scheduler limits its own calls to the API server (50 a second, unless told otherwise): as it comes, "
         f"the target of {TARGET} of bare {met[AS_IT_COMES]} on names. With the limit lifted it {met[LIFTED]}: etcd, "
-        "the API server, kube-scheduler and we then share the cores of one machine, and kube-scheduler spends most of "
-        "what is missing itself, on writing and reading the JSON of one more call per pod.",
+        "the API server, kube-scheduler and we then share the cores of one machine: what a call per pod takes, "
+        "in kube-scheduler and here, is missing elsewhere.",
         "",
         "| kube-scheduler | extender | pods per second (median) | range | of bare |",
         "| --- | --- | --- | --- | --- |",
