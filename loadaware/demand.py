@@ -292,6 +292,8 @@ class Demand:
     # -- Room -------------------------------------------------------------------------------------------------------
 
     def _or_unit(self, request: Floats) -> Floats:
+        if request.ndim == 1 and min(request.tolist(), default=0.0) > 0:  # one pod, as most are
+            return request
         return np.where(request > 0, request, self._units)
 
     def _reserve_pods(self, slots: int) -> None:
