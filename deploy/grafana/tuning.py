@@ -157,14 +157,18 @@ RUNNING = Row(
             thresholds={1: YELLOW},
         ),
         Panel(
-            "Missing from the history",
-            "Records that could not be written, and answers that came faster than they could be handed over to be "
-            "written. 0 where no history is recorded.",
+            "Not written down",
+            "Records missing from the history, because they could not be written or came faster than they could be "
+            "handed over; and lines missing from the file of decisions. 0 where neither is kept.",
             [
                 Query(
                     f"sum by (reason) (increase(loadaware_history_lost_records_total{{{SELECTED}}}[$__rate_interval]))",
-                    "{{reason}}",
-                )
+                    "history: {{reason}}",
+                ),
+                Query(
+                    f"sum(increase(loadaware_decisions_unwritten_total{{{SELECTED}}}[$__rate_interval]))",
+                    "file of decisions",
+                ),
             ],
             thresholds={1: YELLOW},
         ),
