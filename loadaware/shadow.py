@@ -100,11 +100,12 @@ class Shadow:
     def answered(self, pod: Pod, ranking: Ranking) -> None:
         """A request was answered with this ranking: compare the shadows with it, later, unless another one is first."""
         if self._adviser.settings.shadows and len(ranking.names) > 1:
-            if self._last is None:
-                self.later(self._compare_last)
+            another_waits = self._last is not None
+            if another_waits or self._aside.put(self._compare_last):
+                self._last = self._adviser.moves, pod, ranking
+                self.dropped += another_waits
             else:
                 self.dropped += 1
-            self._last = self._adviser.moves, pod, ranking
 
     def thought(self, pod: Pod, ranking: Ranking) -> None:
         """A ranking that nobody was told of: compare it, and the shadows, with what really happens."""

@@ -134,6 +134,17 @@ def test_what_waits_is_bounded_and_what_is_dropped_is_counted() -> None:
     assert len(shadow._unbound) == MOST_UNBOUND
 
 
+def test_comparing_goes_on_after_there_was_no_room_for_it() -> None:
+    service = frozen_service(in_shadow())
+    shadow = service.hindsight.shadow
+    for _ in range(MOST_WAITING):
+        shadow.later(lambda: None)
+    ask(service, "prioritize", "idle", "near", pod="web-1")
+    assert shadow.dropped == 1
+    shadow._aside.finish()
+    assert compared(service, "idle", "near", pod="web-2").requests == 1
+
+
 def test_the_report_has_a_row_per_comparison() -> None:
     service = frozen_service(in_shadow())
     compared(service, "idle", "near")
