@@ -29,7 +29,7 @@ class Container(msgspec.Struct, frozen=True, gc=False):
     limits: Resources = ()
 
 
-class Shape(msgspec.Struct, frozen=True, gc=False):
+class Shape(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """What a pod declares: the same for all replicas, so kept once (see `shape_of`).
 
     requests = max(sum over containers, any init container) + overhead, per resource, as kube-scheduler counts;

@@ -5,7 +5,8 @@ from the last version it saw; when that version is gone (410) it lists anew.
 
 The bargain:
 - `run(emit)` belongs to one thread and returns only after `stop()`, which any thread may call and which also ends
-  a silent stream at once. Events are emitted in the order in which the API server told them, from that thread.
+  a silent stream at once. Events are emitted in the order in which the API server told them, from that thread: what a
+  page of a list tells all at once, everything else by itself.
 - No failure of the API server ends it: it backs off with full jitter and tries again. What `emit` raises does.
 - What may not be watched is told once as `Forbidden`, then tried again rarely; after it was allowed, told anew.
 - An object that cannot be understood is skipped and counted; a `Relisted` still names it, because it is there.
@@ -16,7 +17,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,7 @@ _SILENCE_SECONDS = 15.0
 
 _LOG = logging.getLogger(__name__)
 
-Emit = Callable[[Event], None]
+Emit = Callable[[Sequence[Event]], None]
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class Watch:
         if not self._forbidden:
             self._forbidden = True
             _LOG.warning("watching %s is not allowed: %s (%s)", self.kind, self._watched.lost, error.message)
-            emit(Forbidden(self.kind, self._watched.lost))
+            emit([Forbidden(self.kind, self._watched.lost)])
         return self._pace.forbidden_delay_seconds
 
     def _after_failure(self, error: CollectorError) -> float:
@@ -183,10 +184,13 @@ class Watch:
         following = ""
         while not self._stopping.is_set():
             page = self._page(following)
-            present.update(self._tell(page.items, emit))
+            present.update(filter(None, map(self._watched.key_of, page.items)))
+            events = [event for item in page.items if (event := self._understood(item)) is not None]
+            if events:
+                emit(events)
             following = page.metadata.following
             if not following:
-                emit(Relisted(self.kind, frozenset(present)))
+                emit([Relisted(self.kind, frozenset(present))])
                 self._counts["relists"] += 1
                 _LOG.info("listed %d %s", len(present), self.kind)
                 return page.metadata.resource_version
@@ -206,15 +210,6 @@ class Watch:
             return self._watched.page(body)
         except msgspec.DecodeError as error:
             raise self._malformed(f"a list of {self.kind}", error) from error
-
-    def _tell(self, items: Iterable[Item], emit: Emit) -> Iterator[str]:
-        for item in items:
-            event = self._understood(item)
-            if event is not None:
-                emit(event)
-            key = self._watched.key_of(item)
-            if key:
-                yield key
 
     def _understood(self, item: Item) -> Event | None:
         try:
@@ -268,7 +263,7 @@ class Watch:
             raise SourceRefusedError(self._url(), outline.code, outline.message or "the watch failed")
         event = self._event(said, outline)
         if event is not None:
-            emit(event)
+            emit([event])
         self._version = outline.metadata.resource_version or self._version
 
     def _event(self, said: Said, outline: Outline) -> Event | None:

@@ -297,8 +297,8 @@ class Demand:
         return np.where(request > 0, request, self._units)
 
     def _reserve_pods(self, slots: int) -> None:
-        more = max(slots, 2 * len(self._pods), 1024) - len(self._pods)
         if slots > len(self._pods):
+            more = max(slots, 2 * len(self._pods), 1024) - len(self._pods)
             resources = self._pods.shape[1]
             self._pods = np.concatenate([self._pods, np.zeros((more, resources, 3))])
             self._pod_times = np.concatenate([self._pod_times, np.full(more, -np.inf)])

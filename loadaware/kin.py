@@ -11,8 +11,9 @@ Each trait is a word with its own vocabulary; an empty one says nothing.
 """
 
 import math
+from functools import lru_cache
 
-from collectors.manifests import Pod
+from collectors.manifests import Pod, Shape
 from collectors.reading import CPU
 from loadaware.workload import top_owner
 
@@ -26,16 +27,22 @@ UNKNOWN: Kin = ("",) * len(TRAITS)
 
 def kin_of(pod: Pod) -> Kin:
     """The traits of a pod, in the order of TRAITS."""
-    image = repository_of(pod.images[0]) if pod.images else ""
-    request = pod.shape.request(CPU)
-    return (
-        pod.namespace,
-        image,
-        image.rpartition("/")[0],
-        pod.labels.get(COMPONENT_LABEL, ""),
-        top_owner(pod)[0],
-        f"{2.0 ** round(math.log2(request)):g}" if request > 0 else "",
-    )
+    image, family = _image(pod.images[0]) if pod.images else ("", "")
+    component = pod.labels.get(COMPONENT_LABEL, "")
+    return pod.namespace, image, family, component, top_owner(pod)[0], _size(pod.shape)
+
+
+@lru_cache(maxsize=4096)
+def _image(image: str) -> tuple[str, str]:
+    """Image and family; many pods share them."""
+    name = repository_of(image)
+    return name, name.rpartition("/")[0]
+
+
+@lru_cache(maxsize=4096)
+def _size(shape: Shape) -> str:
+    request = shape.request(CPU)
+    return f"{2.0 ** round(math.log2(request)):g}" if request > 0 else ""
 
 
 def repository_of(image: str) -> str:

@@ -159,21 +159,20 @@ class Observer:
         return []
 
     def _pod_seen(self, pod: Pod, now: float) -> list[Change]:
-        self._pods_known = True
+        self._pods_known, identity, node = True, pod.identity, pod.node
         if pod.finished:
-            return [self._pod_left(pod.identity)]
-        if pod.node is None:
+            return [self._pod_left(identity)]
+        if node is None:
             self._nominate(pod)
             return []
-        self._nominated.pop(pod.identity, None)
-        held, row = self._pods.get(pod.identity), self._roster.row(pod.node)
-        if held is not None and held.node_row == row:
-            return self._pod_changed(pod, pod.node, held)
-        left = [] if held is None else [self._pod_left(pod.identity)]
+        self._nominated.pop(identity, None)
+        held = self._pods.get(identity)
+        if held is not None and held.node_row == self._roster.row(node):
+            return self._pod_changed(pod, node, held)
+        left = [] if held is None else [self._pod_left(identity)]
         bound_at = _bound_at(pod, now)
-        workload, kin = self._learning.begin(self._pods.put(pod, self._roster.hold(pod.node), bound_at), pod)
-        bound = PodBound(pod.identity, pod.node, pod.shape, bound_at, workload=workload, kin=kin)
-        return [*left, bound]
+        workload, kin = self._learning.begin(self._pods.put(pod, self._roster.hold(node), bound_at), pod)
+        return [*left, PodBound(identity, node, pod.shape, bound_at, workload=workload, kin=kin)]
 
     def _pod_changed(self, pod: Pod, node: str, held: BoundPod) -> list[Change]:
         """A pod that stays where it is: its state may change, or its requests, in place."""
@@ -438,5 +437,6 @@ def _usage_per_request(usage: Floats, requested: Floats) -> Floats:
 
 def _bound_at(pod: Pod, now: float) -> float:
     """When a pod was bound, as far as anybody told."""
-    told = (time for time in (pod.bound_at, pod.created_at) if time is not None)
-    return next(told, now)
+    if pod.bound_at is not None:
+        return pod.bound_at
+    return now if pod.created_at is None else pod.created_at

@@ -121,19 +121,23 @@ class PodTable:
 
     def put(self, pod: Pod, node_row: int, bound_at: float) -> int:
         """Add a pod, or replace what is held of it (a request changed in place); its slot."""
-        slot = self._slots.get(pod.identity)
+        identity = pod.identity
+        slot = self._slots.get(identity)
         if slot is None:
-            slot = self._take(pod.identity, pod.key)
+            slot = self._take(identity, pod.key)
         c = self._columns
         c.nodes[slot] = node_row
         c.shapes[slot] = self._shapes.number(pod.shape)
         c.bound_at[slot] = bound_at
-        self.update(pod)
+        self._update(slot, pod)
         return slot
 
     def update(self, pod: Pod) -> None:
         """What may change of a pod without moving or resizing it."""
-        slot, c = self._slots[pod.identity], self._columns
+        self._update(self._slots[pod.identity], pod)
+
+    def _update(self, slot: int, pod: Pod) -> None:
+        c = self._columns
         c.priorities[slot] = pod.priority
         c.applications[slot] = self._applications.number(application_of(pod))
         c.terminating[slot] = pod.deleted_at is not None
@@ -245,8 +249,11 @@ def _renumber(numbered: _Numbered[T], column: Ints, held: Bools) -> None:
 
 def application_of(pod: Pod) -> str:
     """namespace/name of the application that a pod says it belongs to; "" if it says none."""
-    name = next((pod.labels[label] for label in APPLICATION_LABELS if label in pod.labels), "")
-    return f"{pod.namespace}/{name}" if name else ""
+    labels = pod.labels
+    for label in APPLICATION_LABELS:
+        if label in labels:
+            return f"{pod.namespace}/{labels[label]}" if labels[label] else ""
+    return ""
 
 
 def _empty_columns(count: int, resources: int) -> PodColumns:

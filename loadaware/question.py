@@ -84,10 +84,12 @@ class Question:
     def nodes(self, rows: Ints, plugin: object, standing_in: Bools | None = None) -> Nodes:
         """The columns of some rows, with what happened since the snapshot, at a plugin's own prices.
 
-        Where `standing_in` says so, requests of the bound pods stand in for usage.
+        Where `standing_in` says so, requests of the bound pods stand in for usage. Who judges by what pods were learned
+        to use has those in flight in that already.
         """
         ledger = self.in_flight
-        usage = ledger.usage_for(plugin, rows)
+        learned = getattr(plugin, "learns", False) and ledger.expectations.known
+        usage = None if learned else ledger.usage_for(plugin, rows)
         if usage is not None:
             self.seen.in_flight = plugin, usage
         return Nodes(

@@ -35,8 +35,9 @@ from loadaware.status import Status
 
 logger = logging.getLogger(__name__)
 
-MOST_WAITING = 20_000
-"""Events in the inbox; a watch that brings more waits, and the API server keeps the rest."""
+MOST_WAITING = 100
+"""Things in the inbox, the largest a page of a list; a watch that brings more waits, and the API server keeps the rest.
+"""
 MOST_AT_ONCE = 2_000
 """Events told before changes are published, so that none waits long."""
 MOST_CHANGES = 50
@@ -71,16 +72,30 @@ class Inbox:
     """Where threads put what they bring. Bounded; full means that the bringer waits."""
 
     stopping: threading.Event = field(default_factory=threading.Event)
-    items: "queue.Queue[tuple[Item, float]]" = field(default_factory=lambda: queue.Queue(MOST_WAITING))
+    items: "queue.Queue[tuple[Item | Sequence[Event], float]]" = field(
+        default_factory=lambda: queue.Queue(MOST_WAITING)
+    )
 
-    def put(self, item: Item, seconds: float = 0.0) -> None:
-        """Bring something; `seconds` is how long it took to read."""
+    def put(self, item: Item | Sequence[Event], seconds: float = 0.0) -> None:
+        """Bring something, or several events at once; `seconds` is how long it took to read."""
         while not self.stopping.is_set():
             try:
                 self.items.put((item, seconds), timeout=0.5)
             except queue.Full:
                 continue
             return
+
+    def drain(self, wait_seconds: float) -> list[tuple[Item, float]]:
+        """Whatever waits, once there are MOST_AT_ONCE no more; a little patience for the first."""
+        batch: list[tuple[Item, float]] = []
+        with contextlib.suppress(queue.Empty):
+            item, seconds = self.items.get(timeout=wait_seconds)
+            while True:
+                batch += ((event, 0.0) for event in item) if isinstance(item, Sequence) else ((item, seconds),)
+                if len(batch) >= MOST_AT_ONCE:
+                    break
+                item, seconds = self.items.get_nowait()
+        return batch
 
 
 class Refresh:
@@ -120,13 +135,13 @@ class Refresh:
     def run(self, inbox: Inbox, between: Callable[[], None] = lambda: None) -> None:
         """Until the inbox says stop; `between` is called after each batch, and several times a second."""
         while not inbox.stopping.is_set():
-            batch = _drain(inbox.items, wait_seconds=0.25)
+            batch = inbox.drain(wait_seconds=0.25)
             self.take(batch)
             between()
 
     def record_rest(self, inbox: Inbox) -> None:
         """At the end: write down the answers that still wait."""
-        while batch := _drain(inbox.items, wait_seconds=0.25):
+        while batch := inbox.drain(wait_seconds=0.25):
             for item, _ in batch:
                 if isinstance(item, AskedBatch | Configured):
                     self._record_asked(item)
@@ -274,16 +289,6 @@ class Refresh:
 def _told_of(node: Node) -> tuple[object, ...]:
     """What a snapshot tells of a node."""
     return node.capacity, node.allocatable, node.labels
-
-
-def _drain(items: "queue.Queue[tuple[Item, float]]", wait_seconds: float) -> list[tuple[Item, float]]:
-    """Whatever waits, at most MOST_AT_ONCE; a little patience for the first."""
-    batch: list[tuple[Item, float]] = []
-    with contextlib.suppress(queue.Empty):
-        batch.append(items.get(timeout=wait_seconds))
-        while len(batch) < MOST_AT_ONCE:
-            batch.append(items.get_nowait())
-    return batch
 
 
 def keep_reading(

@@ -2,7 +2,6 @@
 
 import logging
 import math
-import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -199,16 +198,16 @@ def _tell_until_listed(sources: Sources, inbox: Inbox, patience_seconds: float) 
     deadline = time.monotonic() + patience_seconds
     waiting: set[str] = set(KINDS)
     while waiting:
-        try:
-            event, _ = inbox.items.get(timeout=max(deadline - time.monotonic(), 0.01))
-        except queue.Empty:
+        batch = inbox.drain(max(deadline - time.monotonic(), 0.01))
+        if not batch:
             problems = "; ".join(w.statistics.last_problem for w in sources.watches if w.statistics.last_problem)
             cause = problems or f"{', '.join(sorted(waiting))} not listed within {patience_seconds:g} s"
-            raise SourceUnreachableError(sources.api.url, cause) from None
-        if isinstance(event, Relisted | Forbidden):
-            waiting.discard(event.kind)
-        if not isinstance(event, Reading | ReadingFailed | PastReading | Query | AskedBatch | Configured):
-            sources.observer.tell(event, time.time())
+            raise SourceUnreachableError(sources.api.url, cause)
+        for event, _ in batch:
+            if isinstance(event, Relisted | Forbidden):
+                waiting.discard(event.kind)
+            if not isinstance(event, Reading | ReadingFailed | PastReading | Query | AskedBatch | Configured):
+                sources.observer.tell(event, time.time())
 
 
 def _in_thread(name: str, inbox: Inbox, target: Callable[[], None]) -> None:

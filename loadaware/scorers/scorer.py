@@ -32,8 +32,9 @@ class Scorer(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     """Whether it judges by measurements, which age; if not, the ladder leaves it alone."""
 
     learns: ClassVar[bool] = False
-    """Whether it judges nodes by what their pods were learned to use: then a node that was never measured is known by
-    its pods, and the ladder leaves it alone."""
+    """Whether it judges nodes by what their pods were learned to use (`nodes.expected`): then a node that was never
+    measured is known by its pods, and the ladder leaves it alone. Where something was learned, pods in flight are in
+    what is expected, and `nodes.in_flight` has none."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """How good each node is, by itself; NaN where it was not measured. In [0, 100] unless `normalize` says how."""

@@ -1,7 +1,7 @@
 import itertools
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -60,7 +60,7 @@ class Running:
         self.events: queue.Queue[Event] = queue.Queue()
         self.watch = Watch(api, kind, chance=lambda: 0.5, clock=clock, wait=self._wait)
         self._waited = waited
-        self._thread = threading.Thread(target=self.watch.run, args=(self.events.put,), daemon=True)
+        self._thread = threading.Thread(target=self.watch.run, args=(self._heard,), daemon=True)
 
     def next(self) -> Event:
         return self.events.get(timeout=PATIENCE_SECONDS)
@@ -77,6 +77,10 @@ class Running:
         self.watch.stop()
         self._thread.join(PATIENCE_SECONDS)
         assert not self._thread.is_alive()
+
+    def _heard(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.events.put(event)
 
     def _wait(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -475,8 +479,8 @@ def test_stopping_in_the_middle_of_a_list_does_not_name_what_is_present(
     events: list[Event] = []
     watch = Watch(api, "nodes")
 
-    def emit(event: Event) -> None:
-        events.append(event)
+    def emit(told: Sequence[Event]) -> None:
+        events.extend(told)
         watch.stop()
 
     watch.run(emit)
@@ -505,8 +509,8 @@ def test_a_watch_stopped_before_it_began_asks_nothing(server: FakeApiServer, api
 def test_what_the_listener_raises_ends_the_watch(server: FakeApiServer, api: KubernetesApi) -> None:
     server.answer(NODES, listing(node("a")))
 
-    def emit(event: Event) -> None:
-        raise RuntimeError(f"cannot take {type(event).__name__}")
+    def emit(events: Sequence[Event]) -> None:
+        raise RuntimeError(f"cannot take {type(events[0]).__name__}")
 
     with pytest.raises(RuntimeError, match="cannot take NodeSeen"):
         Watch(api, "nodes").run(emit)

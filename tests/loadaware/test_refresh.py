@@ -348,7 +348,23 @@ def test_whoever_waits_at_a_full_inbox_is_let_go_when_it_stops() -> None:
 
 
 def test_the_inbox_is_bounded_by_default() -> None:
-    assert 0 < Inbox().items.maxsize <= 100_000
+    assert 0 < Inbox().items.maxsize <= 1_000
+
+
+def test_events_brought_together_are_taken_one_by_one_among_the_others_in_their_order() -> None:
+    inbox, failed = Inbox(), ReadingFailed("in between")
+    inbox.put(LISTS)
+    inbox.put(failed, 2.0)
+    inbox.put(LISTS[:1])
+    assert inbox.drain(0.0) == [*((event, 0.0) for event in LISTS), (failed, 2.0), (LISTS[0], 0.0)]
+    assert inbox.drain(0.0) == []
+
+
+def test_a_batch_that_is_large_enough_leaves_the_rest_for_the_next() -> None:
+    inbox, page = Inbox(), [NodeGone(f"n{number}") for number in range(500)]
+    for _ in range(5):
+        inbox.put(page)
+    assert [len(inbox.drain(0.0)) for _ in range(2)] == [2000, 500]
 
 
 def test_the_loop_takes_what_comes_until_it_is_told_to_stop() -> None:
@@ -418,7 +434,7 @@ class WithPast(Script):
 
 
 def brought(inbox: Inbox) -> list[Item]:
-    return [inbox.items.get_nowait()[0] for _ in range(inbox.items.qsize())]
+    return [item for item, _ in inbox.drain(0.01)]
 
 
 def new_inbox() -> Inbox:
