@@ -21,7 +21,7 @@ notebooks: .venv/notebooks.done ## open the notebooks in JupyterLab
 integration: .venv/test.done ## run the tests that need a real Prometheus (built from source once)
 	@$(BIN)/python -m pytest -m integration tests/integration
 e2e: .venv/test.done ## run the tests that need a real control plane (built from source once; KUBERNETES=1.34 for another)
-	@LOADAWARE_KUBERNETES=$(KUBERNETES) $(BIN)/python -m pytest -m e2e tests/e2e
+	@LOADAWARE_KUBERNETES=$(KUBERNETES) $(BIN)/python -m pytest -n 2 --dist loadfile -m e2e tests/e2e
 browser: .venv/test.done ## run the tests of the live page, which need a Chromium (apt-get install chromium, or CHROMIUM=path)
 	@$(BIN)/python -m pytest -m browser tests/browser
 pictures: .venv/test.done ## take the pictures of the live page for the docs (needs a Chromium)

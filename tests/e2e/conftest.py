@@ -1,7 +1,7 @@
 """Fixtures of the end-to-end tests: one real control plane for the whole run, a clean table for each test.
 
 Programs that are missing are built before the first test, where no test's time limit runs. When a test fails,
-the logs of every process are kept, and the summary says where.
+the logs of every process are kept, and the summary says where. Each worker has a control plane of its own.
 """
 
 import re
@@ -9,10 +9,11 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.parts.before_tests import build_for
+from tests.parts.before_tests import build, build_for
 from tests.parts.cluster import Cluster
 from tests.parts.control_plane import ControlPlane
 from tests.parts.kubernetes_api import KubernetesApi
@@ -21,7 +22,8 @@ PROGRAMS = [
     "etcd", "kube-apiserver", "kube-scheduler", "kubectl", "prometheus", "promtool", "helm", "kwok", "metrics-server",
 ]  # fmt: skip
 HERE = Path(__file__).parent
-RUN_FOLDER = pytest.StashKey[Path]()
+RUN_FOLDERS = pytest.StashKey[list[Path]]()
+"""Of this run; of each of its workers, if it has any."""
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -29,29 +31,43 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     build_for(session, HERE, PROGRAMS)
 
 
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """The same, before workers are started."""
+    build(config, PROGRAMS)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Forget a run that went well; of one that did not, keep everything but the database."""
-    folder = session.config.stash.get(RUN_FOLDER, None)
-    if folder is None:
-        return
-    if session.testsfailed:
-        for database in folder.glob("**/etcd"):
-            shutil.rmtree(database, ignore_errors=True)
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
+    for folder in _run_folders(session.config):
+        if session.testsfailed:
+            for database in folder.glob("**/etcd"):
+                shutil.rmtree(database, ignore_errors=True)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["run_folders"] = [str(folder) for folder in _run_folders(session.config)]
+
+
+def pytest_testnodedown(node: Any) -> None:
+    """A worker has ended, and told where its processes wrote."""
+    told = getattr(node, "workeroutput", {}).get("run_folders", [])
+    _run_folders(node.config).extend(map(Path, told))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    folder = config.stash.get(RUN_FOLDER, None)
-    if folder is not None and folder.exists():
+    for folder in filter(Path.exists, _run_folders(config)):
         terminalreporter.write_line(f"logs of the processes: {folder}")
+
+
+def _run_folders(config: pytest.Config) -> list[Path]:
+    return config.stash.setdefault(RUN_FOLDERS, [])
 
 
 @pytest.fixture(scope="session")
 def run_folder(pytestconfig: pytest.Config) -> Path:
     """Where processes of this run keep their files and logs; kept when a test fails."""
     folder = Path(tempfile.mkdtemp(prefix="loadaware-e2e-"))
-    pytestconfig.stash[RUN_FOLDER] = folder
+    _run_folders(pytestconfig).append(folder)
     return folder
 
 

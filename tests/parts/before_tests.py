@@ -1,7 +1,7 @@
 """Builds programs between collection and the first test, where no test's time limit runs.
 
 The bargain: a conftest names its folder and the programs its tests run; nothing is built when none of those tests
-was selected.
+was selected. Where workers run the tests (pytest -n), whoever started them builds before they start, in plain sight.
 """
 
 from collections.abc import Iterable
@@ -17,6 +17,10 @@ def build_for(session: pytest.Session, folder: Path, programs: Iterable[str]) ->
     selected = any(folder in item.path.parents for item in session.items)
     if not selected or session.config.option.collectonly:
         return
-    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
-    assert isinstance(terminal, pytest.TerminalReporter)
-    binaries(programs, terminal.write_line)
+    build(session.config, programs)
+
+
+def build(config: pytest.Config, programs: Iterable[str]) -> None:
+    """Build now; progress goes to the terminal. A worker has none: there everything is built already."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    binaries(programs, terminal.write_line if isinstance(terminal, pytest.TerminalReporter) else lambda _: None)

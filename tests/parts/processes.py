@@ -5,11 +5,13 @@ politely first; and whoever waits in vain is told what was seen last and what th
 """
 
 import os
+import random
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -19,7 +21,10 @@ TAIL_BYTES = 3000
 
 Seen = TypeVar("Seen")
 
-_given_ports: set[int] = set()
+FIRST_PORT = 12_000
+PORTS_EACH = 4_000
+MOST_WORKERS = 5
+"""Five times that from the first on is still below what the kernel gives to whoever connects (32768 and above)."""
 
 
 class NotYetError(Exception):
@@ -31,14 +36,27 @@ class WaitError(Exception):
 
 
 def free_port() -> int:
-    """A loopback port that is free now and was not given out before by this process."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-        if port not in _given_ports:
-            _given_ports.add(port)
+    """A loopback port that is free now. No other test, here or in another worker, is given the same one."""
+    for port in _ports:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
             return port
+    raise AssertionError("ports never end")
+
+
+def ports_of(worker: str) -> Iterator[int]:
+    """The ports of a worker (gw0, gw1 ...; empty if there are none) round and round, from any of them on.
+
+    Each worker has its own, and a port just freed is the last to be taken again.
+    """
+    number = int(worker.removeprefix("gw") or 0) % MOST_WORKERS
+    offset = random.randrange(PORTS_EACH)
+    while True:
+        yield FIRST_PORT + number * PORTS_EACH + offset
+        offset = (offset + 1) % PORTS_EACH
+
+
+_ports = ports_of(os.environ.get("PYTEST_XDIST_WORKER", ""))
 
 
 class Process:

@@ -1,12 +1,14 @@
 """The promises of processes.py, kept with the Python that runs the tests as the program."""
 
 import signal
+import socket
 import sys
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from tests.parts.processes import NotYetError, Process, WaitError, free_port, wait_for
+from tests.parts.processes import NotYetError, Process, WaitError, free_port, ports_of, wait_for
 
 FOREVER = "import sys, time; print('up', flush=True); time.sleep(600)"
 DEAF = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {FOREVER}"
@@ -52,6 +54,22 @@ def test_stopping_twice_does_no_harm(tmp_path: Path) -> None:
 def test_free_ports_are_never_given_twice() -> None:
     ports = [free_port() for _ in range(50)]
     assert len(set(ports)) == 50
+
+
+def test_a_port_that_is_taken_is_not_given() -> None:
+    with socket.socket() as taken:
+        port = free_port() + 1
+        taken.bind(("127.0.0.1", port))
+        assert free_port() != port
+
+
+def test_no_two_workers_share_a_port_and_the_kernel_gives_none_of_them_away() -> None:
+    workers = [set(islice(ports_of(f"gw{number}"), 5_000)) for number in range(5)]
+    together = set().union(*workers)
+    assert [len(ports) for ports in workers] == [4_000] * 5
+    assert len(together) == 5 * 4_000
+    assert max(together) < 32_768
+    assert set(islice(ports_of(""), 5_000)) == workers[0]
 
 
 def test_waiting_gives_what_the_condition_gave() -> None:
