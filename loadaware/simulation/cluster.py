@@ -226,7 +226,7 @@ class SimulatedCluster:
     def _sample(self, working: Ints, nodes: Ints, wanted: Floats) -> Sample:
         machines = self.scenario.machines
         there = np.flatnonzero(self.placements.present & self._seen)
-        granted = np.minimum(1.0, machines.cores / self.demand)
+        granted = machines.cores / np.maximum(self.demand, machines.cores)
         memory = self.scenario.memory(working, self.now)
         taken = machines.overhead_bytes + np.bincount(nodes, memory, len(machines))
         here = self.placements.present

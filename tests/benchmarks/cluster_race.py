@@ -1,11 +1,12 @@
 """A placement race in a real cluster: the default scheduler against loadaware, on the same arrivals and the same usage.
 
-The shipped generator says who comes, how long they stay and what they use at each moment; kwok's annotations play it,
-`speed` times as fast as it is meant. Every pod is created twice, once for each of two pools of equal nodes: one is
-placed by kube-scheduler alone, the other by kube-scheduler with loadaware, which learns from metrics that a real
-Prometheus scraped. Whoever races does so at the same time, on the same machine.
+The shipped generator says who comes, how long they stay and what they use at each moment; kwok's annotations play it.
+Every pod is created twice, once for each of two pools of equal nodes: one is placed by kube-scheduler alone, the other
+by kube-scheduler with loadaware, which knows nothing at the start and learns from what a real metrics-server measures.
+Whoever races does so at the same time, on the same machine. The simulator is asked what it expects of both.
 
     hot-node time = share of (node, moment) pairs in which the pods on a node want more than HOT of its cores
+    unserved      = share of what pods want that is beyond what their node has
 """
 
 import time
@@ -17,9 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from loadaware.simulation.generator import generate
+from collectors.reading import Floats
+from loadaware.simulation.engine import EngineSettings
+from loadaware.simulation.metering import Timing
 from loadaware.simulation.scenario import Scenario
-from loadaware.simulation.settings import ArrivalSettings, FailureSettings, MachineSettings, ScenarioSettings
+from loadaware.simulation.settings import ArrivalSettings, MachineSettings, ScenarioSettings
+from loadaware.simulation.stage import Setup, Stage, make_stage
+from loadaware.simulation.trial import run_trial
 from tests.parts.cluster import Cluster
 from tests.parts.kubernetes_api import ApiError
 from tests.parts.kwok import usage_annotations
@@ -31,36 +36,49 @@ from tests.parts.scheduler import PLAIN_SCHEDULER
 HOT = 0.8
 RACERS = {"default": "default-scheduler", "loadaware": "loadaware"}
 """Pool -> the schedulerName of its pods."""
+POLICIES = {"default": "default", "loadaware": "EntropicRisk*3+default"}
+"""Pool -> what the simulator calls it."""
+MEASURED_SECONDS = 10.0
+"""metrics-server's shortest resolution."""
 TICK_SECONDS = 1.0
-PLAYED_SECONDS = 5.0
-"""How often what a pod uses is written on it anew."""
+LOOK_SECONDS = 5.0
+PLAYED_SECONDS = 30.0
+"""How often what a pod uses is written on it anew: as often as it jumps in the generator."""
 
 
 @dataclass(frozen=True)
 class RaceSettings:
-    """How long, how large, how fast."""
+    """How long, how large, and who comes."""
 
-    nodes: int = 12
+    nodes: int = 20
     load: float = 0.6
-    minutes: float = 8.0
-    warm_up_minutes: float = 2.0
+    minutes: float = 10.0
+    warm_up_minutes: float = 3.0
     """Raced, but not judged."""
-    speed: float = 20.0
+    lifetime_median_seconds: float = 300.0
+    """Short, so that placing goes on all the time."""
     seed: int = 1
 
-    def scenario(self) -> Scenario:
-        """What will happen."""
-        seconds = (self.minutes + self.warm_up_minutes) * 60 * self.speed
-        arrivals = ArrivalSettings(lifetime_median_seconds=1_800.0, fill_seconds=60 * self.speed)
-        settings = ScenarioSettings(
-            duration_seconds=seconds,
+    def stage(self) -> Stage:
+        """What will happen. Nodes use nothing by themselves: kwok's do not."""
+        warm_up = self.warm_up_minutes * 60
+        scenario = ScenarioSettings(
+            duration_seconds=self.minutes * 60 + warm_up,
             load=self.load,
-            load_from_seconds=self.warm_up_minutes * 60 * self.speed,
-            machines=MachineSettings(nodes=self.nodes),
-            arrivals=arrivals,
-            failures=FailureSettings(per_day=0.0),
+            load_from_seconds=warm_up,
+            machines=MachineSettings(nodes=self.nodes, overhead=(0.0, 0.0)),
+            arrivals=ArrivalSettings(lifetime_median_seconds=self.lifetime_median_seconds, fill_seconds=60.0),
         )
-        return generate(settings, np.random.default_rng(self.seed))
+        seconds = MEASURED_SECONDS
+        timing = Timing(seconds, publish_seconds=seconds, late_seconds=seconds, start_seconds=(1.0, seconds))
+        engine = EngineSettings(warm_up_seconds=warm_up, timing=timing)
+        return make_stage(Setup(scenario, engine), None, self.seed)
+
+
+def foretold(settings: RaceSettings) -> dict[str, float]:
+    """Hot-node time as the simulator expects it."""
+    stage = settings.stage()
+    return {pool: run_trial(stage, policy).hot80 / 100.0 for pool, policy in POLICIES.items()}
 
 
 @dataclass
@@ -70,15 +88,24 @@ class Tally:
     moments: int = 0
     hot: int = 0
     utilizations: list[float] = field(default_factory=list)
+    spreads: list[float] = field(default_factory=list)
+    """Deviation of utilization across the nodes, at each moment."""
+    wanted: float = 0.0
+    missed: float = 0.0
+    """Cores wanted, and those of them that were not there."""
     unplaced: list[int] = field(default_factory=list)
     """Pods that wait for a node, at each moment: who leaves many waiting has it easy."""
 
-    def note(self, utilization: np.ndarray[Any, np.dtype[np.float64]], unplaced: int = 0) -> None:
-        """One moment: what is wanted of each node, as a share of what it has, and how many pods wait."""
+    def note(self, wanted: Floats, cores: Floats, unplaced: int = 0) -> None:
+        """One moment: cores wanted of each node and those it has, and how many pods wait."""
+        utilization = wanted / cores
         self.unplaced.append(unplaced)
         self.moments += len(utilization)
         self.hot += int((utilization > HOT).sum())
         self.utilizations += utilization.tolist()
+        self.spreads.append(float(utilization.std()))
+        self.wanted += float(wanted.sum())
+        self.missed += float(np.maximum(wanted - cores, 0.0).sum())
 
     @property
     def hot_share(self) -> float:
@@ -91,6 +118,16 @@ class Tally:
         return float(np.mean(self.unplaced)) if self.unplaced else 0.0
 
     @property
+    def unserved(self) -> float:
+        """Of what was wanted, what was not there."""
+        return self.missed / self.wanted if self.wanted else 0.0
+
+    @property
+    def spread(self) -> float:
+        """Of utilization across the nodes, on average."""
+        return float(np.mean(self.spreads)) if self.spreads else 0.0
+
+    @property
     def mean(self) -> float:
         return float(np.mean(self.utilizations)) if self.utilizations else 0.0
 
@@ -100,14 +137,14 @@ class Tally:
 
 def race(folder: Path, settings: RaceSettings, say: Callable[[str], None]) -> dict[str, Tally]:
     """Run it to its end."""
-    scenario = settings.scenario()
+    scenario = settings.stage().scenario
     with Cluster(folder / "cluster") as cluster:
         for pool in RACERS:
             for name, cores, size in zip(*_machines(scenario), strict=True):
                 labels = {"pool": pool}
                 cluster.add_node(f"{pool}-{name}", cpu=f"{cores:g}", memory=f"{size:.0f}", pods="250", labels=labels)
         profile = {"schedulerName": "loadaware", "scorers": [{"name": "EntropicRisk"}]}
-        config = {"source": cluster.source("Prometheus"), "interval": "1s", "profiles": [profile]}
+        config = {"source": cluster.source("MetricsServer"), "interval": "5s", "profiles": [profile]}
         kubeconfig = cluster.control_plane.kubeconfig
         with (
             LoadAware(folder / "loadaware", config=config, kubeconfig=kubeconfig) as loadaware,
@@ -136,19 +173,19 @@ class _Player:
         self._here: set[int] = set()
         self._played: dict[int, float] = {}
         self._tallies = {pool: Tally() for pool in RACERS}
-        self._cores = dict(zip(scenario.machines.names, scenario.machines.cores.tolist(), strict=True))
 
     def play(self) -> dict[str, Tally]:
         settings, start = self._settings, time.monotonic()
         for pool in RACERS:
             self._api.create("/api/v1/namespaces", {"metadata": {"name": _namespace(pool)}})
         whole = (settings.minutes + settings.warm_up_minutes) * 60
-        said = 0.0
+        said = looked = 0.0
         while (passed := time.monotonic() - start) < whole:
-            now = self._scenario.settings.start + passed * settings.speed
+            now = self._scenario.settings.start + passed
             self._come_and_go(now)
             self._use(now)
-            if passed > settings.warm_up_minutes * 60:
+            if passed > max(settings.warm_up_minutes * 60, looked + LOOK_SECONDS):
+                looked = passed
                 self._look(now)
             if passed >= said:
                 said += 60
@@ -209,11 +246,12 @@ class _Player:
                     on[node].append(int(each["metadata"]["name"].removeprefix("pod-")))
                 else:
                     unplaced += 1
+            machines = self._scenario.machines
             wanted = [
-                float(self._scenario.usage(np.array(on[name]), now).sum()) / cores if on[name] else 0.0
-                for name, cores in self._cores.items()
+                float(self._scenario.usage(np.array(on[name]), now).sum()) if on[name] else 0.0
+                for name in machines.names
             ]
-            tally.note(np.array(wanted), unplaced)
+            tally.note(np.array(wanted), machines.cores, unplaced)
 
 
 def _pods(pool: str) -> str:

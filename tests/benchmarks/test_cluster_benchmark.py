@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.benchmarks.cluster_race import RaceSettings, Tally
+from tests.benchmarks.cluster_race import RaceSettings, Tally, foretold
 from tests.benchmarks.cluster_throughput import (
     AS_IT_COMES,
     BARE,
@@ -56,16 +56,26 @@ def test_the_limit_on_calls_is_lifted() -> None:
 
 def test_hot_node_time_is_the_share_of_nodes_and_moments_above_the_bound() -> None:
     tally = Tally()
-    tally.note(np.array([0.5, 0.9]), unplaced=3)
-    tally.note(np.array([0.8, 0.85]))  # 0.8 itself is not hot
+    cores = np.array([10.0, 20.0])
+    tally.note(np.array([5.0, 18.0]), cores, unplaced=3)
+    tally.note(np.array([8.0, 22.0]), cores)  # 0.8 itself is not hot
     assert tally.hot_share == 0.5
     assert tally.waiting == 1.5
-    assert tally.mean == pytest.approx(0.7625)
-    assert "| default | 50.0% | 76% |" in race_part(RaceSettings(), {"default": tally})
+    assert tally.mean == pytest.approx(0.825)
+    assert tally.unserved == pytest.approx(2.0 / 53.0)
+    assert tally.spread == pytest.approx(0.175)
+    table = race_part(RaceSettings(), {"default": tally}, {"default": 0.4})
+    assert "| default | 50.0% | 40.0% | 3.77% | 17.5% | 82% |" in table
+
+
+def test_the_simulator_is_asked_about_the_same_race() -> None:
+    expected = foretold(RaceSettings(nodes=4, minutes=1.0, warm_up_minutes=0.5))
+    assert set(expected) == {"default", "loadaware"}
+    assert all(0.0 <= share <= 1.0 for share in expected.values())
 
 
 def test_a_race_is_the_same_for_the_same_seed() -> None:
-    one, two = (RaceSettings(nodes=4, minutes=1.0, warm_up_minutes=0.5).scenario() for _ in range(2))
+    one, two = (RaceSettings(nodes=4, minutes=1.0, warm_up_minutes=0.5).stage().scenario for _ in range(2))
     assert len(one.arrivals) > 20
     assert one.arrivals.arrival.tolist() == two.arrivals.arrival.tolist()
     pods = np.arange(len(one.arrivals))
