@@ -12,7 +12,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.benchmarks.cluster_race import HOT, RaceSettings, Tally, foretold, race
@@ -21,6 +21,7 @@ from tests.benchmarks.wire_report import machine
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks" / "cluster.md"
 TARGET = 0.95
+THROUGHPUT, RACE = TITLES = ("Pods per second", "A placement race")
 RACES = [RaceSettings(seed=1), RaceSettings(seed=2)]
 INTRODUCTION = """# In a real cluster, measured
 
@@ -43,13 +44,15 @@ def throughput_part(nodes: int, pods: int, figures: Mapping[Way, list[float]]) -
     ]
     met = {limit: "is met" if beside[limit, NAMES] >= TARGET else "is **not** met" for limit in (AS_IT_COMES, LIFTED)}
     lines = [
-        "## Pods per second",
+        f"## {THROUGHPUT}",
         "",
         f"{nodes} nodes, {pods} pods that all wait at the start, {len(figures[LIFTED, BARE])} rounds in turns. "
         "kube-scheduler limits its own calls to the API server (50 a second, unless told otherwise): as it comes, "
         f"the target of {TARGET} of bare {met[AS_IT_COMES]} on names. With the limit lifted it {met[LIFTED]}: etcd, "
         "the API server, kube-scheduler and we then share the cores of one machine: what a call per pod takes, "
         "in kube-scheduler and here, is missing elsewhere.",
+        "",
+        machine(),
         "",
         "| kube-scheduler | extender | pods per second (median) | range | of bare |",
         "| --- | --- | --- | --- | --- |",
@@ -58,35 +61,47 @@ def throughput_part(nodes: int, pods: int, figures: Mapping[Way, list[float]]) -
     return "\n".join(lines)
 
 
-def race_part(settings: RaceSettings, tallies: Mapping[str, Tally], expected: Mapping[str, float]) -> str:
+Raced = tuple[RaceSettings, Mapping[str, Tally], Mapping[str, float]]
+"""What, what came of it, and what hot-node time the simulator expects."""
+
+
+def race_part(races: Sequence[Raced]) -> str:
     """The table of hot nodes."""
     rows = [
-        f"| {racer} | {each.hot_share:.1%} | {expected[racer]:.1%} | {each.unserved:.2%} | {each.spread:.1%} | "
-        f"{each.mean:.0%} | {each.percentile(99):.0%} | {each.waiting:.1f} |"
+        f"| {of.seed} | {racer} | {each.hot_share:.1%} | {expected[racer]:.1%} | {each.unserved:.2%} | "
+        f"{each.spread:.1%} | {each.mean:.0%} | {each.percentile(99):.0%} | {each.waiting:.1f} |"
+        for of, tallies, expected in races
         for racer, each in tallies.items()
     ]
+    settings = races[0][0]
     lines = [
-        f"### Seed {settings.seed}",
+        f"## {RACE}",
         "",
-        "| placed by | hot-node time | in the simulator | unserved | spread | mean utilization | 99th percentile | "
-        "pods waiting for a node |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        f"The same arrivals and usage from the shipped generator for two pools of {settings.nodes} nodes, at "
+        f"{settings.load:.0%} load, {settings.minutes:g} minutes after {settings.warm_up_minutes:g} of warm-up; pods "
+        f"live {settings.lifetime_median_seconds / 60:g} minutes (median). loadaware has metrics-server alone, at its "
+        "shortest resolution, and begins without having learned anything. A node is hot while its pods want more than "
+        f"{HOT:.0%} of it; unserved is what they want beyond all of it; spread is the deviation of utilization across "
+        "the nodes. Races of minutes show that it works on a real cluster; how much it brings is on "
+        "[quality](quality.md).",
+        "",
+        machine(),
+        "",
+        "| seed | placed by | hot-node time | in the simulator | unserved | spread | mean utilization | "
+        "99th percentile | pods waiting for a node |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
         *rows,
     ]
     return "\n".join(lines)
 
 
-def race_introduction(settings: RaceSettings) -> str:
-    """What was raced."""
-    return (
-        "## A placement race\n\n"
-        f"The same arrivals and usage from the shipped generator for two pools of {settings.nodes} nodes, at "
-        f"{settings.load:.0%} load, {settings.minutes:g} minutes after {settings.warm_up_minutes:g} of warm-up; pods "
-        f"live {settings.lifetime_median_seconds / 60:g} minutes (median). loadaware has metrics-server alone, at its "
-        f"shortest resolution, and begins without having learned anything. A node is hot while its pods want more than "
-        f"{HOT:.0%} of it; unserved is what they want beyond all of it. Races of minutes show that it works on a real "
-        "cluster; how much it brings is on [quality](quality.md)."
-    )
+def page(measured: Mapping[str, str], before: str) -> str:
+    """The whole page: each part by its title, as measured now, or as it was on the page before."""
+    kept = {
+        title: f"## {part}".strip() for title, part in ((p.partition("\n")[0], p) for p in before.split("\n## ")[1:])
+    }
+    parts = [measured.get(title) or kept.get(title, "") for title in TITLES]
+    return "\n\n".join([INTRODUCTION, *filter(None, parts)]) + "\n"
 
 
 def main(arguments: list[str]) -> None:
@@ -94,22 +109,25 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a small cluster and a short race: does it work?")
     parser.add_argument("--output", type=Path, default=PAGE)
-    parser.add_argument("--only", choices=["throughput", "race"])
+    parser.add_argument("--only", choices=["throughput", "race"], help="the rest of the page stays as it is")
     given = parser.parse_args(arguments)
     nodes, pods, rounds = (50, 100, 1) if given.quick else (1000, 2000, 3)
     races = [RaceSettings(nodes=4, minutes=1.0, warm_up_minutes=0.5)] if given.quick else RACES
-    parts = [INTRODUCTION, machine()]
+    measured = {}
     with tempfile.TemporaryDirectory(prefix="loadaware-cluster-") as folder:
         if given.only != "race":
             figures = measure(Path(folder) / "throughput", nodes, pods, rounds, say)
-            parts.append(throughput_part(nodes, pods, figures))
+            measured[THROUGHPUT] = throughput_part(nodes, pods, figures)
         if given.only != "throughput":
-            parts.append(race_introduction(races[0]))
-            for settings in races:
-                tallies = race(Path(folder) / f"race-{settings.seed}", settings, say)
-                parts.append(race_part(settings, tallies, foretold(settings)))
+            measured[RACE] = race_part(
+                [
+                    (settings, race(Path(folder) / f"race-{settings.seed}", settings, say), foretold(settings))
+                    for settings in races
+                ]
+            )
     given.output.parent.mkdir(parents=True, exist_ok=True)
-    given.output.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    before = given.output.read_text(encoding="utf-8") if given.output.exists() else ""
+    given.output.write_text(page(measured, before), encoding="utf-8")
     say(f"written: {given.output}")
 
 

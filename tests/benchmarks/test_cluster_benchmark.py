@@ -15,7 +15,7 @@ from tests.benchmarks.cluster_throughput import (
     scheduled,
     unlimited,
 )
-from tests.benchmarks.measure_cluster import race_part, throughput_part
+from tests.benchmarks.measure_cluster import RACE, THROUGHPUT, page, race_part, throughput_part
 from tests.parts.scheduler import PLAIN_SCHEDULER
 
 FIGURES = {
@@ -64,8 +64,14 @@ def test_hot_node_time_is_the_share_of_nodes_and_moments_above_the_bound() -> No
     assert tally.mean == pytest.approx(0.825)
     assert tally.unserved == pytest.approx(2.0 / 53.0)
     assert tally.spread == pytest.approx(0.175)
-    table = race_part(RaceSettings(), {"default": tally}, {"default": 0.4})
-    assert "| default | 50.0% | 40.0% | 3.77% | 17.5% | 82% |" in table
+    table = race_part([(RaceSettings(seed=7), {"default": tally}, {"default": 0.4})])
+    assert "| 7 | default | 50.0% | 40.0% | 3.77% | 17.5% | 82% |" in table
+
+
+def test_a_part_that_is_not_measured_again_stays_on_the_page() -> None:
+    both = page({THROUGHPUT: f"## {THROUGHPUT}\n\nfast", RACE: f"## {RACE}\n\nfair"}, "")
+    assert page({RACE: f"## {RACE}\n\nfairer"}, both) == both.replace("fair", "fairer")
+    assert page({}, both) == both
 
 
 def test_the_simulator_is_asked_about_the_same_race() -> None:
