@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from collectors.manifests import Pod
 from collectors.reading import Floats
+from loadaware.default_plugins import SPREAD_KINDS
 from loadaware.simulation.engine import EngineSettings
 from loadaware.simulation.metering import Timing
 from loadaware.simulation.scenario import Scenario
@@ -140,8 +142,8 @@ def race(folder: Path, settings: RaceSettings, say: Callable[[str], None]) -> di
     scenario = settings.stage().scenario
     with Cluster(folder / "cluster") as cluster:
         for pool in RACERS:
-            for name, cores, size in zip(*_machines(scenario), strict=True):
-                labels = {"pool": pool}
+            for name, cores, size, zone in zip(*_machines(scenario), strict=True):
+                labels = {"pool": pool, "topology.kubernetes.io/zone": f"zone-{zone}"}
                 cluster.add_node(f"{pool}-{name}", cpu=f"{cores:g}", memory=f"{size:.0f}", pods="250", labels=labels)
         profile = {"schedulerName": "loadaware", "scorers": [{"name": "EntropicRisk"}]}
         config = {"source": cluster.source("MetricsServer"), "interval": "5s", "profiles": [profile]}
@@ -155,9 +157,9 @@ def race(folder: Path, settings: RaceSettings, say: Callable[[str], None]) -> di
             return _Player(cluster, scenario, settings, say).play()
 
 
-def _machines(scenario: Scenario) -> tuple[Any, Any, Any]:
+def _machines(scenario: Scenario) -> tuple[Any, Any, Any, Any]:
     machines = scenario.machines
-    return machines.names, machines.cores.tolist(), machines.bytes.tolist()
+    return machines.names, machines.cores.tolist(), machines.bytes.tolist(), machines.zones.tolist()
 
 
 class _Player:
@@ -173,11 +175,11 @@ class _Player:
         self._here: set[int] = set()
         self._played: dict[int, float] = {}
         self._tallies = {pool: Tally() for pool in RACERS}
+        self._made: set[str] = set()
+        """Namespaces and controllers that are there."""
 
     def play(self) -> dict[str, Tally]:
         settings, start = self._settings, time.monotonic()
-        for pool in RACERS:
-            self._api.create("/api/v1/namespaces", {"metadata": {"name": _namespace(pool)}})
         whole = (settings.minutes + settings.warm_up_minutes) * 60
         said = looked = 0.0
         while (passed := time.monotonic() - start) < whole:
@@ -198,24 +200,46 @@ class _Player:
         arrivals = self._scenario.arrivals
         alive = set(np.flatnonzero((arrivals.arrival <= now) & (arrivals.departure > now)).tolist())
         for index in sorted(alive - self._here):
-            for pool, scheduler in RACERS.items():
-                self._api.create(_pods(pool), self._pod(index, pool, scheduler, now))
+            for pool in RACERS:
+                told = self._scenario.pod(index)
+                self._prepare(pool, told)
+                self._api.create(_pods(pool, told), self._pod(index, pool, told, now))
             self._played[index] = now
         for index in self._here - alive:
             for pool in RACERS:
-                self._api.delete(f"{_pods(pool)}/{_name(index)}")
+                self._api.delete(self._path(pool, index))
         self._here = alive
 
-    def _pod(self, index: int, pool: str, scheduler: str, now: float) -> dict[str, Any]:
-        told = self._scenario.pod(index)
+    def _prepare(self, pool: str, pod: Pod) -> None:
+        """Namespace and controller, by whose selector kube-scheduler spreads. Nobody acts for it: we bring the pods."""
+        namespace, owner = _namespace(pool, pod), pod.owner
+        self._make("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        if owner is not None and owner.kind in SPREAD_KINDS:
+            template = {"metadata": {"labels": dict(pod.labels)}, "spec": pod_object("")["spec"]}
+            spec = {"replicas": 0, "selector": {"matchLabels": dict(pod.labels)}, "template": template}
+            more = {"serviceName": owner.name} if owner.kind == "StatefulSet" else {}
+            path = f"/apis/apps/v1/namespaces/{namespace}/{owner.kind.lower()}s"
+            self._make(path, {"metadata": {"name": owner.name}, "spec": spec | more})
+
+    def _make(self, path: str, body: dict[str, Any]) -> None:
+        key = f"{path}/{body['metadata']['name']}"
+        if key not in self._made:
+            self._made.add(key)
+            self._api.create(path, body)
+
+    def _pod(self, index: int, pool: str, told: Pod, now: float) -> dict[str, Any]:
         requests = {name: f"{amount:.3f}" for name, amount in told.shape.requests}
-        spec = {"schedulerName": scheduler, "nodeSelector": {"pool": pool}, "terminationGracePeriodSeconds": 0}
-        usage = self._usage(index, now)
-        made = pod_object(_name(index), requests=requests, labels=told.labels, annotations=usage, spec=spec)
+        spec = {"schedulerName": RACERS[pool], "nodeSelector": {"pool": pool}, "terminationGracePeriodSeconds": 0}
+        usage, labels = self._usage(index, now), {**told.labels, "pool": pool}
+        made = pod_object(_name(index), requests=requests, labels=labels, annotations=usage, spec=spec)
+        made["spec"]["containers"][0]["image"] = told.images[0]
         if told.owner is not None:
             owner = {"apiVersion": "apps/v1", "kind": told.owner.kind, "name": told.owner.name, "uid": told.owner.name}
             made["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
         return made
+
+    def _path(self, pool: str, index: int) -> str:
+        return f"{_pods(pool, self._scenario.pod(index))}/{_name(index)}"
 
     def _usage(self, index: int, now: float) -> dict[str, str]:
         cores = float(self._scenario.usage(np.array([index]), now)[0])
@@ -230,7 +254,7 @@ class _Player:
             body = {"metadata": {"annotations": self._usage(index, now)}}
             for pool in RACERS:
                 try:
-                    self._api.patch(f"{_pods(pool)}/{_name(index)}", body)
+                    self._api.patch(self._path(pool, index), body)
                 except ApiError as error:
                     if error.status != 404:
                         raise
@@ -240,7 +264,7 @@ class _Player:
         for pool, tally in self._tallies.items():
             on: dict[str, list[int]] = defaultdict(list)
             unplaced = 0
-            for each in self._api.get(_pods(pool), resourceVersion="0")["items"]:
+            for each in self._api.get("/api/v1/pods", resourceVersion="0", labelSelector=f"pool={pool}")["items"]:
                 node = each["spec"].get("nodeName", "").removeprefix(f"{pool}-")
                 if node:
                     on[node].append(int(each["metadata"]["name"].removeprefix("pod-")))
@@ -254,12 +278,12 @@ class _Player:
             tally.note(np.array(wanted), machines.cores, unplaced)
 
 
-def _pods(pool: str) -> str:
-    return f"/api/v1/namespaces/{_namespace(pool)}/pods"
+def _pods(pool: str, pod: Pod) -> str:
+    return f"/api/v1/namespaces/{_namespace(pool, pod)}/pods"
 
 
-def _namespace(pool: str) -> str:
-    return f"race-{pool}"
+def _namespace(pool: str, pod: Pod) -> str:
+    return f"{pool}-{pod.namespace}"
 
 
 def _name(index: int) -> str:
