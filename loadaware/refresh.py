@@ -35,7 +35,7 @@ from loadaware.status import Status
 
 logger = logging.getLogger(__name__)
 
-MOST_WAITING = 100
+MOST_WAITING = 40
 """Things in the inbox, the largest a page of a list; a watch that brings more waits, and the API server keeps the rest.
 """
 MOST_AT_ONCE = 2_000
