@@ -48,7 +48,7 @@ clean: ## remove what was made
 	@rm -rf .venv dist build .coverage* .mypy_cache .ruff_cache .hypothesis
 .PHONY: help setup run test test-slow test-notebooks notebooks integration e2e browser pictures benchmark-quality benchmark benchmark-cluster benchmark-history chart baseline check format lock clean
 
-UV := uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-annotate --upgrade --custom-compile-command 'make lock'
+UV := uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-annotate --no-strip-extras --upgrade --custom-compile-command 'make lock'
 .venv/bin/python:
 	@$(PYTHON) -m venv .venv
 .venv/run.done: .venv/bin/python requirements/run.txt pyproject.toml
