@@ -16,6 +16,7 @@ import numpy.typing as npt
 from collectors.manifests import Shape
 from collectors.reading import Floats
 from loadaware.expected import Expected
+from loadaware.known_names import KnownNames
 from loadaware.window import Ints, Statistics
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])
@@ -132,6 +133,8 @@ class Snapshot:
 
     def rows_of(self, names: Sequence[str]) -> Ints:
         """Row of each name, -1 for a node nobody told of."""
+        if isinstance(names, KnownNames) and names.table is self.names:
+            return names.rows
         found: Iterable[int]
         try:
             found = itemgetter(*names)(self.index) if len(names) > 1 else [self.index[name] for name in names]

@@ -60,7 +60,7 @@ class Answers:
         """The answer to a whole body, at once. Raises nothing. `trace` is the `traceparent` that came with it."""
         started, self._counted, self._decided = time.perf_counter(), None, None
         try:
-            arguments = protocol.decode_arguments(body, keep_nodes=verb == "filter")
+            arguments = self._read(verb, body)
             content = self.content(verb, arguments, profile)
         except LoadAwareError as error:
             return self.failed(verb, error)
@@ -69,6 +69,12 @@ class Answers:
             return self.refused(verb, "internal", "an internal error; the log tells more", 500)
         self._took(verb, started, trace)
         return Answer(200, content)
+
+    def _read(self, verb: str, body: bytes) -> protocol.Arguments:
+        """A filter's answer names nodes again, so it wants names; to prioritize their rows will do."""
+        if verb == "filter":
+            return protocol.decode_arguments(body, keep_nodes=True)
+        return protocol.decode_known(body, self.service.adviser.snapshot.names)
 
     def _took(self, verb: str, started: float, trace: str | None) -> None:
         ended = time.perf_counter()

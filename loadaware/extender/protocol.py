@@ -15,12 +15,13 @@ from operator import attrgetter
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from collectors.errors import QuantityError
 from collectors.manifests import Pod, PodManifest, Shape, pod_from
 from loadaware.errors import RequestError
+from loadaware.extender.node_table import MOST_SCORE, NodeTable
 from loadaware.filtering import Filtering
+from loadaware.known_names import KnownNames
 from loadaware.ranking import Ranking
 
 _NOTHING = msgspec.Raw(b"null")
@@ -52,6 +53,12 @@ class _ArgumentsByName(msgspec.Struct, rename="pascal", gc=False):
     pod: PodManifest | None = None
     node_names: list[str] | None = None
     nodes: _NodeNames | None = None
+
+
+class _ArgumentsByRow(_ArgumentsByName, rename="pascal", gc=False):
+    """What a table of names makes its own kind of: one that reads names as rows."""
+
+    node_names: list[int] | None = None  # type: ignore[assignment]
 
 
 class _ArgumentsToKeep(msgspec.Struct, rename="pascal", gc=False):
@@ -99,6 +106,25 @@ _raw_nodes_decoder = msgspec.json.Decoder(_RawNodes)
 _node_name_decoder = msgspec.json.Decoder(_NodeName)
 _encoder = msgspec.json.Encoder()
 _name_of = attrgetter("metadata.name")
+
+
+def decode_known(body: bytes, names: Sequence[str]) -> Arguments:
+    """Read ExtenderArgs about nodes of which most likely each is among these names. Raises RequestError."""
+    try:
+        arguments = _known.decoder(names).decode(body) if names else None
+    except UNREADABLE:
+        arguments = None
+    if arguments is None or arguments.pod is None:
+        return decode_arguments(body)
+    asked: Sequence[str]
+    if (rows := arguments.node_names) is not None:
+        asked = KnownNames(names, np.fromiter(rows, np.intp, len(rows)))
+    elif arguments.nodes is not None and arguments.nodes.items:
+        asked = list(map(_name_of, arguments.nodes.items))
+    else:
+        return decode_arguments(body)
+    pod, doubts = pod_of(arguments.pod)
+    return Arguments(pod, asked, None, doubts)
 
 
 def decode_arguments(body: bytes, *, keep_nodes: bool = False) -> Arguments:
@@ -214,30 +240,29 @@ def _whole_nodes(nodes: msgspec.Raw) -> tuple[list[str], list[msgspec.Raw]]:
     return [_node_name_decoder.decode(item).metadata.name for item in items], items
 
 
-class _Hosts:
-    """How the part of each known node begins, as rows of bytes of one width, written once for a table of names."""
+class _Known:
+    """The table of the names that were asked about last, and how requests about them are read."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = names
-        begins = [b'{"Host":%b,"Score":' % _encoder.encode(name) for name in names]
-        width = max(map(len, begins), default=0) + SCORE_WIDTH
-        self.parts = _matrix([begin.ljust(width) for begin in begins], width)
-        self.fit = width * len(names) <= 2 * sum(map(len, begins)) + SCORE_WIDTH * len(names)
+    def __init__(self) -> None:
+        self._table = NodeTable(())
+        self._decoder = msgspec.json.Decoder(_ArgumentsByRow)
 
-    def know(self, names: Sequence[str]) -> bool:
-        """Whether it is of these names. They are another object after each snapshot, but seldom other names."""
-        if self.names is not names and self.names == names:
-            self.names = names
-        return self.names is names
+    def table(self, names: Sequence[str]) -> NodeTable:
+        """Made anew if the names are others."""
+        if not self._table.knows(names):
+            self._table = table = NodeTable(names)
+            fields = [("node_names", list[table.row] | None, None)]  # type: ignore[name-defined]
+            arguments = msgspec.defstruct("Known", fields, bases=(_ArgumentsByRow,), rename="pascal", gc=False)
+            self._decoder = msgspec.json.Decoder(arguments)
+        return self._table
+
+    def decoder(self, names: Sequence[str]) -> "msgspec.json.Decoder[_ArgumentsByRow]":
+        """Reads these names as rows, and refuses a request about any other."""
+        self.table(names)
+        return self._decoder
 
 
-def _matrix(rows: Sequence[bytes], width: int) -> npt.NDArray[np.uint8]:
-    return np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), width)
-
-
-SCORE_WIDTH = 5
-_scores = _matrix([b"%3d}," % score for score in range(1000)], SCORE_WIDTH)
-_hosts_known = [_Hosts(())]
+_known = _Known()
 
 
 def encode_priorities(ranking: Ranking) -> bytes:
@@ -247,17 +272,10 @@ def encode_priorities(ranking: Ranking) -> bytes:
     so there are spaces before the scores.
     """
     rows, priorities = ranking.rows, ranking.priorities
-    if rows is None or not len(rows) or priorities.min() < 0 or priorities.max() >= len(_scores):
+    if rows is None or not len(rows) or priorities.min() < 0 or priorities.max() > MOST_SCORE:
         return _encode_one_by_one(ranking)
-    if not _hosts_known[0].know(ranking.table):
-        _hosts_known[0] = _Hosts(ranking.table)
-    hosts = _hosts_known[0]
-    if not hosts.fit:
-        return _encode_one_by_one(ranking)
-    answer = hosts.parts.take(rows, axis=0)
-    answer[:, -SCORE_WIDTH:] = _scores.take(priorities, axis=0)
-    answer[-1, -1] = ord("]")
-    return b"[" + answer.tobytes()
+    table = _known.table(ranking.table)
+    return table.encode(rows, priorities) if table.fit else _encode_one_by_one(ranking)
 
 
 def _encode_one_by_one(ranking: Ranking) -> bytes:

@@ -126,19 +126,19 @@ def test_a_big_cluster_is_listed_in_pages_and_measured_at_the_moment_it_is_asked
 
 
 def test_every_stage_of_a_request_is_entered_and_left_as_it_was() -> None:
-    before = (protocol.decode_arguments, Question.__init__, EntropicRisk.score)
+    before = (protocol.decode_known, Question.__init__, EntropicRisk.score)
     stages = stage_microseconds(20, 60, 20)
     assert set(stages) == set(STAGES)
     assert min(stages.values()) > 0.0
-    assert (protocol.decode_arguments, Question.__init__, EntropicRisk.score) == before
+    assert (protocol.decode_known, Question.__init__, EntropicRisk.score) == before
 
 
 def test_a_stage_within_another_is_not_counted_twice() -> None:
     now = iter((0.0, 1.0, 3.0, 7.0))
     times = OwnTimes(lambda: next(now))
     inner = times.timed("formula", lambda: None)
-    times.timed("decode", inner)()
-    assert (times.seconds["decode"], times.seconds["formula"]) == (5.0, 2.0)
+    times.timed("decode, names to rows", inner)()
+    assert (times.seconds["decode, names to rows"], times.seconds["formula"]) == (5.0, 2.0)
 
 
 def test_a_pause_is_kept_before_each_request_and_not_counted() -> None:

@@ -17,8 +17,8 @@ from tests.benchmarks import hot_path_counts
 from tests.benchmarks.wire_requests import Requests, by_name
 
 STAGES = {
-    "decode": ("loadaware.extender.protocol.decode_arguments",),
-    "names to rows": ("loadaware.question.Question.__init__",),
+    "decode, names to rows": ("loadaware.extender.protocol.decode_known",),
+    "which rows, how fresh": ("loadaware.question.Question.__init__",),
     "expected load": ("loadaware.question.Question.nodes", "loadaware.nodes.Nodes.expected"),
     "formula": (
         "loadaware.scorers.entropic_risk.EntropicRisk.score",

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from loadaware.errors import RequestError
 from loadaware.extender import protocol
-from loadaware.extender.protocol import Arguments, decode_arguments
+from loadaware.extender.protocol import Arguments, decode_arguments, decode_known
 from loadaware.filtering import Filtering
+from loadaware.known_names import KnownNames
 from loadaware.ranking import Ranking
 
 POD: dict[str, Any] = {
@@ -240,6 +241,39 @@ def test_any_json_yields_arguments_or_a_refusal(value: Any, keep_nodes: bool) ->
 def test_any_bytes_yield_arguments_or_a_refusal(content: bytes, keep_nodes: bool) -> None:
     said = outcome(content, keep_nodes)
     assert isinstance(said, Arguments) or said.status == 400
+
+
+def outcome_among(content: bytes, table: tuple[str, ...]) -> Arguments | RequestError:
+    try:
+        return decode_known(content, table)
+    except RequestError as error:
+        return error
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(MEMBERS, ANYTHING), st.lists(NAMES, unique=True, max_size=5))
+@example({"Pod": {}, "NodeNames": [0]}, [])
+@example({"Pod": {}, "NodeNames": [0, 1]}, ["a", "b"])
+@example({"Pod": {}, "NodeNames": [], "Nodes": {"items": [{"metadata": {"name": "a"}}]}}, ["a"])
+@example({"Pod": {}, "NodeNames": ["b", "a", "b"]}, ["a", "b"])
+@example({"Pod": {}, "NodeNames": ["b", "stranger"]}, ["a", "b"])
+def test_reading_names_as_rows_reads_the_same(value: Any, table: list[str]) -> None:
+    content = json.dumps(value).encode()
+    plain, among = outcome(content, keep_nodes=False), outcome_among(content, tuple(table))
+    if isinstance(plain, RequestError):
+        assert isinstance(among, RequestError)
+        assert (among.reason, str(among)) == (plain.reason, str(plain))
+    else:
+        assert isinstance(among, Arguments)
+        assert (among.pod, list(among.names), among.doubts) == (plain.pod, list(plain.names), plain.doubts)
+
+
+def test_known_names_are_read_without_a_string_for_each() -> None:
+    table = tuple(f"node-{number}" for number in range(50))
+    names = decode_known(body(Pod=POD, NodeNames=["node-7", "node-0"]), table).names
+    assert isinstance(names, KnownNames)
+    assert (names.rows.tolist(), names[0], list(names[1:])) == ([7, 0], table[7], ["node-0"])
+    assert names[0] is table[7]
 
 
 @given(st.lists(NAMES, max_size=6), st.booleans(), st.booleans())
