@@ -1,6 +1,7 @@
 """EntropicRisk: place a pod where the expected pain of the whole cluster rises least."""
 
 from collections.abc import Mapping
+from math import isnan
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -54,17 +55,24 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """Minus ln of the sum of c over all resources."""
         slope, curve, weight = nodes.once((EntropicRisk, *self.k.items()), self._steepness)
-        mean, variance, shared, pod_mean, pod_deviation = (values.T for values in nodes.expected(pod, tuple(self.k)))
-        added = (pod_deviation * (pod_deviation + 2.0 * shared.T)).T
-        rise = slope * pod_mean[:, None] + curve * added
-        before = slope * mean + curve * variance + weight
-        rise = np.expm1(rise.clip(LEAST_RISE, MOST))
-        return -np.log(_sum(np.exp(np.minimum(before, MOST)) * rise))
+        load = nodes.expected(pod, tuple(self.k))
+        deviation = load.pod_deviation
+        rise = slope * load.pod_mean[:, None]
+        rise += curve * (deviation * (deviation + 2.0 * load.shared)).T
+        np.minimum(np.maximum(rise, LEAST_RISE, out=rise), MOST, out=rise)
+        pain = slope * load.mean.T
+        pain += curve * load.variance.T
+        pain += weight
+        np.exp(np.minimum(pain, MOST, out=pain), out=pain)
+        pain *= np.expm1(rise, out=rise)
+        return -np.log(_sum(pain))
 
     def normalize(self, scores: Floats) -> Floats:
         """By the ratio to the least rise: scale free, never saturated."""
-        best = np.fmax.reduce(scores, initial=-np.inf)
-        return np.maximum(100.0 + (scores - best) * (100.0 / self.range), 0.0)
+        normalized = scores - np.fmax.reduce(scores, initial=-np.inf)
+        normalized *= 100.0 / self.range
+        normalized += 100.0
+        return np.maximum(normalized, 0.0, out=normalized)
 
     def demand(self, shape: Shape) -> Mapping[str, float]:
         """What the pod requests: the price of pods in flight where no pod metrics tell better."""
@@ -92,7 +100,7 @@ def mean_known(values: Floats) -> Floats:
 def _sum(pains: Floats) -> Floats:
     """Over the resources (first axis); one that is NaN has no part in it."""
     total = np.add.reduce(pains, axis=0)
-    if np.isnan(total).any():
+    if isnan(np.add.reduce(total)):
         known = ~np.isnan(pains)
         return np.where(known.any(axis=0), np.where(known, pains, 0.0).sum(axis=0), np.nan)
     return total
