@@ -22,8 +22,8 @@ CONTENDERS = ("EntropicRisk", "EstimatedLoad", "TargetLoadPacking")
 """Ours, Koordinator's and the best of Trimaran's."""
 OTHERS = ("LoadVariationRiskBalancing", "LowRiskOverCommitment", "LowestUsage", "MultiWindowLoad", "Peaks")
 """The rest of Trimaran's, Crane's, and the plainest one."""
-FEW, SOME = 3, 5
-"""Runs of the others and of circumstances; of other weights."""
+FEW, SOME, TWICE = 3, 5, 6
+"""Runs of the others and of circumstances; of other weights; of a further data set, whose days are three."""
 REFERENCES = ("clairvoyant", "offline")
 ORACLE = "oracle*3+default"
 RULER = ("default", "random", "constant*3+default", ORACLE)
@@ -90,8 +90,10 @@ class Quality:
 
     def at_load(self, dataset: str, load: float) -> Section:
         """The ruler, the contenders alone and at weight 3, the references. The ruler is tried on one data set."""
-        ruler = RULER if dataset == self.headline else RULER[:1]
-        return Section(dataset, self._loaded(load), "", (*ruler, *weighed(CONTENDERS), *REFERENCES))
+        if dataset != self.headline:
+            policies = (*RULER[:1], *weighed(CONTENDERS), *REFERENCES)
+            return Section(dataset, self._loaded(load), "", policies, TWICE)
+        return Section(dataset, self._loaded(load), "", (*RULER, *weighed(CONTENDERS), *REFERENCES))
 
     def others(self, dataset: str, load: float) -> Section:
         """Those who are far behind."""
