@@ -4,7 +4,8 @@ A pod just bound (or booked) counts at once with what its workload uses, a pod g
 expected of it: no in-flight case, no diluted window, no ghost load.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,14 +21,15 @@ MOST_TOUCHED = 1024
 """Workloads asked about or changed since the snapshot; beyond that the first ones fall back to what it says."""
 
 
-class Usage(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Usage:
     """Expected usage of a pod: mean and deviation (resource,)."""
 
     mean: Floats
     deviation: Floats
     pods: float = 1.0
 
-    @property
+    @cached_property
     def counted(self) -> Floats:
         """As siblings count it: deviations and, last, the number of pods."""
         return np.append(self.deviation, self.pods)
