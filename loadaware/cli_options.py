@@ -1,6 +1,7 @@
 """Options that several commands share, and the configuration that --config names."""
 
 from collections.abc import Callable
+from math import isnan
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -29,6 +30,17 @@ def cluster_options(function: F) -> F:
         "--kubeconfig", type=click.Path(dir_okay=False),
         help="Credentials.  [default: as kubectl: KUBECONFIG, ~/.kube/config, or the pod's own]",
     )(function)  # fmt: skip
+
+
+class Within(click.FloatRange):
+    """A number between two bounds. What is not a number (nan) is none, though no comparison would tell."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """As it is; fails otherwise."""
+        number: float = super().convert(value, param, ctx)
+        if isnan(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number
 
 
 def output_option(function: F) -> F:

@@ -4,17 +4,17 @@ import sys
 
 import click
 
-from loadaware.cli_options import output_option
+from loadaware.cli_options import Within, output_option
 from loadaware.cli_output import EXIT_INTERRUPTED, print_json, remark
 
 
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), default=8090, show_default=True, help="Where to serve.")
 @click.option("--nodes", type=click.IntRange(2, 500), default=24, show_default=True, help="Simulated nodes.")
-@click.option("--load", type=click.FloatRange(0.05, 0.95), default=0.65, show_default=True, help="CPU used, of all.")
-@click.option("--speed", type=click.FloatRange(1, 3600), default=60, show_default=True, help="Simulated s per second.")
+@click.option("--load", type=Within(0.05, 0.95), default=0.65, show_default=True, help="CPU used, of all.")
+@click.option("--speed", type=Within(1, 3600), default=60, show_default=True, help="Simulated s per second.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another cluster.")
-@click.option("--duration", type=click.FloatRange(1), help="Stop by itself after so many seconds.")
+@click.option("--duration", type=Within(1), help="Stop by itself after so many seconds.")
 @click.option("--picture", type=click.Path(dir_okay=False), help="Write the last frame here, as SVG.")
 @click.option("--record", default="", metavar="FOLDER", help="Record a history here, for `loadaware replay`.")
 def demo(  # noqa: PLR0917 - click passes options by name
@@ -78,12 +78,12 @@ def _setting_names(_context: click.Context, _option: click.Parameter, begun: str
     "--traces", metavar="FOLDER", help="Recorded days, a file each: NAME-DAY.npz.  [default: generated usage]"
 )
 @click.option("--dataset", metavar="NAME", help="Only the files of --traces whose names begin so.")
-@click.option("--load", type=click.FloatRange(0.05, 0.95), default=0.5, show_default=True, help="CPU used, of all.")
+@click.option("--load", type=Within(0.05, 0.95), default=0.5, show_default=True, help="CPU used, of all.")
 @click.option("--seeds", type=click.IntRange(1, 10_000), default=3, show_default=True, help="Paired runs per policy.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, show_default=True, help="Seed n uses recorded day n.")
 @click.option("--nodes", type=click.IntRange(2, 5000), default=100, show_default=True, help="Simulated nodes.")
-@click.option("--hours", type=click.FloatRange(0.1, 168), default=24.0, show_default=True, help="Hours judged.")
-@click.option("--warm-up", type=click.FloatRange(0, 168), default=6.0, show_default=True, help="Hours before them.")
+@click.option("--hours", type=Within(0.1, 168), default=24.0, show_default=True, help="Hours judged.")
+@click.option("--warm-up", type=Within(0, 168), default=6.0, show_default=True, help="Hours before them.")
 @click.option("--policy", "policies", multiple=True, shell_complete=_policy_names,
               help="Repeatable.  [default: default, TargetLoadPacking*3+default, EntropicRisk*3+default, clairvoyant]",
               )  # fmt: skip

@@ -1,9 +1,9 @@
 """Learned demand: what pods really use of what they request, per pod, per workload and for the whole cluster.
 
-At every reading, with x = usage / request of pod i of workload w:
+At every reading, with x = usage / request of pod i of workload w, and y = usage / what w requests now:
 
     pod       s0, s1, s2 <- decay * (s0, s1, s2) + (1, x, x^2)                half-life 1 h
-    workload  W0, W1, W2 <- decay * (W0, W1, W2) + sums over its pods         half-life 6 h, kept when its pods are gone
+    workload  W0, W1, W2 <- decay * (W0, W1, W2) + (1, y, y^2) of its pods    half-life 6 h, kept when its pods are gone
     cluster   G0, G1, G2  = the same over all workloads, weighted by request, with x / p_w in place of x
     r_g = G1/G0                     v_g = G2/G0 - r_g^2
     r_w = (W1 + a p_w r_g)/(W0 + a)     v_w = (W2 + a p_w^2 (v_g + r_g^2))/(W0 + a) - r_w^2    a = 10 samples
@@ -14,9 +14,14 @@ p_w is what the names of a workload tell of its level relative to others (see pr
 of a workload that was never measured is expected to use p_w r_g of its request.
 
 Decay goes by elapsed time, not by call; a timestamp that does not advance adds nothing. A pod that requests nothing is
-taken to request one unit (a core, a GiB): then its absolute usage is learned. A request changed in place rescales what
-was learned of the pod. A pod that is not running yet (its init containers are) teaches nothing. A restarted container
-is the same pod. Workloads are bounded in number: the least recently used go first.
+taken to request one unit (a core, a GiB): then its absolute usage is learned. A pod that is not running yet (its init
+containers are) teaches nothing. A restarted container is the same pod. Workloads are bounded in number: the least
+recently used go first.
+
+Another request does not change what is used. Changed in place it rescales what was learned of the pod; and where a
+controller makes all pods alike, a pod with another request is a new edition of them all (a rollout, a resize): what was
+learned of the workload is rescaled, too, and its pods are expected to use what they used, whatever they request. Pods
+without a controller that share a stem of their names may be of many sizes: of those usage / request is learned.
 
 All arrays: (pod slot or workload, resource, power 0..2).
 """
@@ -31,6 +36,7 @@ from loadaware.demand_state import Column, Table
 from loadaware.kin import TRAITS, UNKNOWN, Kin
 from loadaware.prior import SILENT, Prior, Told
 from loadaware.window import Bools, Ints
+from loadaware.workload import is_of_many_sizes
 
 UNIT_REQUESTS = {CPU: 1.0, MEMORY: 2.0**30}
 """What a pod that requests nothing is taken to request."""
@@ -79,6 +85,9 @@ class Demand:
         self._names: list[str] = []
         self._traits: Ints = np.zeros((0, len(TRAITS)), dtype=np.intp)
         self._requests: Floats = np.zeros((0, count))
+        """What the sums of each workload are relative to: what a pod of it requested when last seen."""
+        self._of_many_sizes: Bools = np.zeros(0, dtype=np.bool_)
+        """Whether pods of a workload use more where they request more."""
         self._prior = Prior(count)
         self._cluster: Floats = np.zeros((count, 3))
         self._cluster_time = -np.inf
@@ -114,7 +123,8 @@ class Demand:
         """A pod took a slot."""
         self._reserve_pods(slot + 1)
         number = self._number(workload)
-        self._requests[number] = self._pod_requests[slot] = self._or_unit(request)
+        self._pod_requests[slot] = self._or_unit(request)
+        self._edit(number, self._pod_requests[slot])
         if self._settings.names:
             traits = self._prior.traits(kin)
             if traits.tolist() != self._traits[number].tolist():
@@ -129,9 +139,17 @@ class Demand:
         """A pod's request changed in place: the same usage is another ratio."""
         request = self._or_unit(request)
         scale = self._pod_requests[slot] / request
-        self._pods[slot, :, 1] *= scale
-        self._pods[slot, :, 2] *= scale * scale
+        self._pods[slot] = rescaled(self._pods[slot], scale)
         self._pod_requests[slot] = request
+        self._edit(int(self._workload_of_pod[slot]), request)
+
+    def _edit(self, number: int, request: Floats) -> None:
+        """A pod of a workload requests so much: the same usage of its siblings is another ratio."""
+        before = self._requests[number]
+        if not self._of_many_sizes[number] and before.tolist() != request.tolist():
+            self._workloads[number] = rescaled(self._workloads[number], before / request)
+            self._ratios = None
+        self._requests[number] = request
 
     def end(self, slot: int) -> None:
         """A pod left its slot; what its workload learned stays."""
@@ -145,15 +163,19 @@ class Demand:
         slots, usage, times = slots[fresh], usage[fresh], times[fresh]
         if not len(slots):
             return
-        requests = self._pod_requests[slots]
+        requests, workloads = self._pod_requests[slots], self._workload_of_pod[slots]
         powers = _powers(usage / requests)
         age = np.where(np.isfinite(self._pod_times[slots]), times - self._pod_times[slots], 0.0)
         decay = 0.5 ** (age / self._settings.pod_half_life_seconds)
         self._pods[slots] = self._pods[slots] * decay[:, None, None] + powers
         self._pod_times[slots] = times
         now = float(times.max())
-        self._learn_workloads(self._workload_of_pod[slots], powers, now)
+        self._learn_workloads(workloads, rescaled(powers, requests / self._bases(workloads, requests)), now)
         self._learn_cluster(now)
+
+    def _bases(self, workloads: Ints, requests: Floats) -> Floats:
+        """What is learned of the workloads of some pods is relative to this."""
+        return np.where(self._of_many_sizes[workloads, None], requests, self._requests[workloads])
 
     def _learn_workloads(self, workloads: Ints, powers: Floats, now: float) -> None:
         sums = grouped(workloads, powers, len(self._names))
@@ -203,6 +225,11 @@ class Demand:
         self._ratios = _shrunk(self._workloads[:count], prior, self._settings.workload_prior_samples)
         return self._ratios
 
+    def workload_bases(self) -> Floats:
+        """What a pod of each workload is taken to request (workload, resource); NaN: what it does request."""
+        count = len(self._names)
+        return np.where(self._of_many_sizes[:count, None], np.nan, self._requests[:count])
+
     def told(self) -> Told:
         """What names tell."""
         return self._prior.told()
@@ -211,9 +238,10 @@ class Demand:
         """Expected usage of pods and its deviation (pod, resource), in base units."""
         workloads = self.workload_ratios()
         numbers = self._workload_of_pod[slots]
-        theirs = Ratios(workloads.mean[numbers], workloads.variance[numbers])
-        ratios = _shrunk(self._pods[slots], theirs, self._settings.pod_prior_samples)
         requests = self._pod_requests[slots]
+        scale = self._bases(numbers, requests) / requests
+        theirs = Ratios(scale * workloads.mean[numbers], scale * scale * workloads.variance[numbers])
+        ratios = _shrunk(self._pods[slots], theirs, self._settings.pod_prior_samples)
         return ratios.mean * requests, np.sqrt(ratios.variance) * requests
 
     # -- Kept beyond this process: see demand_state ------------------------------------------------------------------
@@ -257,8 +285,11 @@ class Demand:
             if times[position] > self._workload_times[number]:
                 self._workloads[number] = sums[position]
                 self._workload_times[number] = times[position]
-                if not self._living[number]:
-                    self._requests[number], self._traits[number] = bases[position], spoken[position]
+                mine, self._requests[number] = self._requests[number].copy(), bases[position]
+                if self._living[number]:
+                    self._edit(number, mine)
+                else:
+                    self._traits[number] = spoken[position]
 
     def export_pods(self, slots: Ints) -> dict[str, Column]:
         """What was learned of these pods."""
@@ -281,12 +312,11 @@ class Demand:
 
     def learn_gone(self, workloads: Sequence[str], usage: Floats, requests: Floats, time: float) -> None:
         """What pods used that have no slot any more: their workloads and the cluster learn from it."""
-        requests = self._or_unit(requests)
-        powers = _powers(usage / requests)
         numbers = np.array([self._numbers.get(name, -1) for name in workloads], dtype=np.intp)
         known = (numbers >= 0) & ~np.isnan(usage).all(axis=1)
         if known.any():
-            self._learn_workloads(numbers[known], powers[known], time)
+            numbers, usage, requests = numbers[known], usage[known], self._or_unit(requests[known])
+            self._learn_workloads(numbers, _powers(usage / self._bases(numbers, requests)), time)
             self._learn_cluster(time)
 
     # -- Room -------------------------------------------------------------------------------------------------------
@@ -320,17 +350,24 @@ class Demand:
             self._living = np.concatenate([self._living, np.zeros(more, dtype=np.intp)])
             self._traits = np.concatenate([self._traits, np.zeros((more, len(TRAITS)), dtype=np.intp)])
             self._requests = np.concatenate([self._requests, np.ones((more, len(self._units)))])
+            self._of_many_sizes = np.concatenate([self._of_many_sizes, np.zeros(more, dtype=np.bool_)])
         self._workloads[number] = 0.0
         self._traits[number] = SILENT
         self._requests[number] = self._units
+        self._of_many_sizes[number] = is_of_many_sizes(workload)
         self._workload_times[number] = -np.inf
         self._living[number] = 0
         return number
 
     def _forget_oldest(self) -> None:
-        """Make room for a tenth: of the workloads without pods, those that learned least recently go."""
+        """Make room for a tenth: of the workloads without pods, those that learned least recently go, if there are any.
+
+        The living stay, however many they are: their number is bounded by that of the pods.
+        """
         count = len(self._numbers)
         idle = np.flatnonzero(self._living[:count] == 0)
+        if not len(idle):
+            return
         oldest = idle[np.argsort(self._workload_times[idle], kind="stable")[: max(count // 10, 1)]]
         keep = np.ones(count, dtype=np.bool_)
         keep[oldest] = False
@@ -342,7 +379,8 @@ class Demand:
         new_number = np.cumsum(keep) - 1
         self._names = [name for name, kept in zip(self._names, keep.tolist(), strict=True) if kept]
         self._numbers = {name: number for number, name in enumerate(self._names)}
-        for array in (self._workloads, self._workload_times, self._living, self._traits, self._requests):
+        by_number = (self._workloads, self._workload_times, self._living, self._traits, self._requests)
+        for array in (*by_number, self._of_many_sizes):
             kept = array[:count][keep]
             array[: len(kept)] = kept
         living = self._workload_of_pod < count
@@ -356,6 +394,11 @@ def grouped(groups: Ints, values: Floats, count: int) -> Floats:
     for column in range(flat.shape[1]):
         sums[:, column] = np.bincount(groups, flat[:, column], minlength=count)
     return sums.reshape(count, *values.shape[1:])
+
+
+def rescaled(sums: Floats, scale: Floats) -> Floats:
+    """Sums (..., resource, power) of scale * x (..., resource) in place of x."""
+    return sums * np.stack([np.ones_like(scale), scale, scale * scale], axis=-1)
 
 
 def _powers(x: Floats) -> Floats:

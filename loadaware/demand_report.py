@@ -1,8 +1,8 @@
 """What workloads request against what they were learned to use, and what they should request.
 
 Per workload and resource, from its own sums W at the time of the state (faded by the time since its last sample), with
-`base` what one of its pods requests (the mean over those that run, else what was seen last; a core or a GiB where
-nothing is requested):
+`base` what they are relative to: what one of its pods requests (for pods without a controller the mean over those that
+run; a core or a GiB where nothing is requested):
 
     samples     = W0
     confidence  = W0 / (W0 + a)                                  a = 10 samples, as shrinkage has it (demand.py)
@@ -31,6 +31,7 @@ from collectors.reading import CPU, MEMORY, Floats
 from loadaware.demand import LEAST_VARIANCE, UNIT_REQUESTS, DemandSettings
 from loadaware.demand_state import DemandState
 from loadaware.window import Bools, Ints
+from loadaware.workload import is_of_many_sizes
 
 LEAST_CONFIDENCE = 0.95
 DEVIATIONS = {CPU: 1.0, MEMORY: 3.0}
@@ -80,7 +81,11 @@ def columns_of(state: DemandState) -> Columns:
     """The numbers of every workload."""
     table, count = state.table("workloads"), len(state.resources)
     pods, requested = _requested(state)
-    base = np.where(requested > 0, requested, [UNIT_REQUESTS.get(resource, 1.0) for resource in state.resources])
+    units = np.array([UNIT_REQUESTS.get(resource, 1.0) for resource in state.resources])
+    of_many_sizes = np.array([is_of_many_sizes(name) for name in table.names], dtype=np.bool_)
+    bases = table.floats("bases", count)
+    base = np.where(of_many_sizes[:, None] | (bases <= 0), requested, bases)
+    base = np.where(base > 0, base, units)
     sums = table.floats("sums", count, 3) * _faded(state)[:, None, None]
     samples = sums[:, :, 0]
     measured = samples > 0

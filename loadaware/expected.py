@@ -42,6 +42,8 @@ class Expected:
     """What names tell of a workload that is not among these."""
     units: Floats = field(default_factory=lambda: np.ones(2))
     """What a pod that requests nothing is taken to request, per resource."""
+    bases: Floats | None = None
+    """What the ratios of each workload are relative to (workload, resource); NaN, or None: what the pod requests."""
 
     @cached_property
     def index(self) -> Mapping[str, int]:
@@ -60,6 +62,8 @@ class Expected:
         """Expected usage and deviation (resource,) of a pod that is not measured yet."""
         request = np.where(request > 0, request, self.units)
         number = self.index.get(workload)
+        if number is not None and self.bases is not None:
+            request = np.where(np.isnan(self.bases[number]), request, self.bases[number])
         if number is None:
             level = self.told.level(kin)
             mean, variance = level * self.cluster_ratios.mean, level * level * self.cluster_ratios.variance

@@ -143,6 +143,7 @@ class Learning:
             pair_rows=pair_rows,
             pair_deviations=pair_deviations,
             units=self.demand.units,
+            bases=self.demand.workload_bases(),
         )
 
     # -- Kept beyond this process -----------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def _check_load(made: Plan) -> None:
         try:
             make_stage(made.setup, day_of(next(iter(made.days.values()), ()), seed), seed)
         except UnreachableLoadError as error:
-            raise ConfigError("--load", f"seed {seed}", str(error), "ask for less") from error
+            raise ConfigError("--load", f"seed {seed}", str(error), "ask for another") from error
 
 
 def check_picture(file: str) -> None:

@@ -49,6 +49,11 @@ def top_owner(pod: Pod) -> tuple[str, str]:
     return owner.kind, owner.name
 
 
+def is_of_many_sizes(workload: str) -> bool:
+    """Whether its pods need not be alike: a controller makes them from one template, a stem of names does not."""
+    return workload.split("/", 2)[1:2] == ["Pod"]
+
+
 def workloads_named_like(key: str) -> list[str]:
     """The workloads that a pod called so (namespace/name) may have belonged to, the likeliest first."""
     namespace, _, name = key.partition("/")

@@ -27,11 +27,12 @@ LARGEST_SCALE = 100.0
 
 
 class UnreachableLoadError(LoadAwareError, ValueError):
-    """No scale meets the load: the pods' limits are below it."""
+    """No scale meets the load: the pods' limits are below it, or what the nodes use by themselves is above it."""
 
-    def __init__(self, load: float, reached: float) -> None:
-        super().__init__(f"a load of {load:.0%} cannot be met: these pods use at most {reached:.0%} of the cluster")
-        self.load, self.reached = load, reached
+    def __init__(self, load: float, least: float, most: float) -> None:
+        reason = f"these pods use at most {most:.0%}" if load > most else f"nodes without pods use {least:.1%}"
+        super().__init__(f"a load of {load:.0%} cannot be met: {reason} of the cluster")
+        self.load = load
 
 
 def generate(settings: ScenarioSettings, random: np.random.Generator, traces: Traces | None = None) -> Scenario:
@@ -85,8 +86,9 @@ def fit_load(scenario: Scenario) -> Scenario:
     """The same scenario, its usage scaled so that the average demand is the load asked for."""
     load, demand = scenario.settings.load, Demand.of(scenario)
     low, high = 0.0, LARGEST_SCALE
-    if (reached := demand.at(high)) < load:
-        raise UnreachableLoadError(load, reached)
+    least, most = demand.at(low), demand.at(high)
+    if not least <= load <= most:
+        raise UnreachableLoadError(load, least, most)
     while high - low > 1e-5 * high:
         middle = (low + high) / 2.0
         low, high = (middle, high) if demand.at(middle) < load else (low, middle)

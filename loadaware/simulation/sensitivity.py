@@ -48,7 +48,7 @@ def _with(settings: Any, part: str, values: Mapping[str, Any]) -> Any:
 
 
 def _restarted(setup: Setup, *, keep_learned: bool) -> Setup:
-    restart = Restart(max(setup.engine.warm_up_seconds - 3600.0, 0.0), keep_learned)
+    restart = Restart(setup.engine.warm_up_seconds, keep_learned)
     return replace(setup, engine=replace(setup.engine, restart=restart))
 
 
@@ -94,11 +94,11 @@ SENSITIVITY: Mapping[str, Circumstance] = {
 
 ROBUSTNESS: Mapping[str, Circumstance] = {
     "restart": Circumstance(
-        "loadaware restarts an hour before the measured time, what it learned was saved",
+        "loadaware restarts when the measured time begins, what it learned was saved",
         lambda setup: _restarted(setup, keep_learned=True),
     ),
     "amnesia": Circumstance(
-        "loadaware restarts an hour before the measured time and has forgotten everything",
+        "loadaware restarts when the measured time begins and has forgotten everything",
         lambda setup: _restarted(setup, keep_learned=False),
     ),
     "blind-third": Circumstance(

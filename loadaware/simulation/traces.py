@@ -11,6 +11,7 @@ learned. The scenario's scale takes care of the load.
 """
 
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,7 +88,7 @@ def _load(file: Path) -> Traces:
             if MEMBER not in members:
                 raise TracesError(str(file), f"has no array {MEMBER}")
             percent = np.asarray(members[MEMBER], dtype=np.float64)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise TracesError(str(file), f"cannot be read as traces: {error}") from error
     return Traces(file.stem, _checked(percent, str(file)) / 100.0)
 

@@ -147,4 +147,4 @@ def check_load(source: Simulated) -> None:
         try:
             make_stage(source.setup, None if case.day is None else source.days[case.day], case.seed)
         except UnreachableLoadError as error:
-            raise ConfigError("--load", name, str(error), "ask for less") from error
+            raise ConfigError("--load", name, str(error), "ask for another") from error

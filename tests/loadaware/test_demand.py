@@ -94,6 +94,57 @@ def test_a_request_changed_in_place_keeps_the_absolute_usage_that_was_learned() 
     assert cpu_of(demand, 0)[0] == pytest.approx(2.0, rel=1e-6)
 
 
+WEB = "shop/Deployment/web"
+
+
+def rolled_out(before: float, after: float, workload: str = WEB) -> Demand:
+    """Three pods used 0.4 cores for two hours; then each is replaced by one that requests something else."""
+    demand = demand_of(workload, workload, workload, request=before)
+    for minute in range(120):
+        learn(demand, dict.fromkeys(range(3), 0.4), minute * 60.0)
+    for slot in (3, 4, 5):
+        demand.begin(slot, workload, np.array([after, GIB]))
+    return demand
+
+
+@pytest.mark.parametrize(("before", "after"), [(2.0, 0.5), (0.5, 2.0), (0.0, 0.5), (2.0, 0.0)])
+def test_pods_that_request_something_else_are_expected_to_use_what_their_siblings_used(
+    before: float, after: float
+) -> None:
+    demand = rolled_out(before, after)
+    assert cpu_of(demand, 3)[0] == pytest.approx(0.4, rel=0.1)  # shrunk a little towards the cluster
+    assert cpu_of(demand, 3) == pytest.approx(cpu_of(demand, 4))
+
+
+def test_while_a_rollout_goes_on_old_and_new_pods_teach_the_same() -> None:
+    demand = rolled_out(2.0, 0.5)
+    for minute in range(120, 240):
+        learn(demand, dict.fromkeys(range(6), 0.4), minute * 60.0)
+    assert cpu_of(demand, 0)[0] == pytest.approx(0.4, rel=0.01)
+    assert cpu_of(demand, 3)[0] == pytest.approx(0.4, rel=0.01)
+    assert demand.workload_ratios().mean[0, 0] == pytest.approx(0.8, rel=0.01)  # 0.4 of the 0.5 requested now
+
+
+def test_one_pod_resized_in_place_changes_nothing_of_what_the_others_are_expected_to_use() -> None:
+    demand = rolled_out(2.0, 2.0)
+    expected = cpu_of(demand, 0), cpu_of(demand, 3)  # shrunk towards a cluster that uses a fifth of its requests
+    demand.resize(1, np.array([0.5, GIB]))
+    found = [cpu_of(demand, slot)[0] for slot in (0, 3, 1)]
+    assert found == pytest.approx([expected[0][0], expected[1][0], expected[0][0]], rel=0.03)
+
+
+def test_of_pods_without_a_controller_the_larger_are_expected_to_use_more() -> None:
+    demand = rolled_out(2.0, 0.5, "shop/Pod/batch")
+    assert cpu_of(demand, 3)[0] == pytest.approx(0.1, rel=0.1)  # a fifth of what it requests, as its siblings
+    assert np.isnan(demand.workload_bases()).all()
+
+
+def test_what_was_learned_under_another_request_is_taken_over_as_absolute_usage() -> None:
+    elsewhere, here = rolled_out(2.0, 2.0), demand_of(WEB, request=0.5)
+    here.restore(elsewhere.export())
+    assert cpu_of(here, 0)[0] == pytest.approx(0.4, rel=0.1)
+
+
 def test_a_pod_that_requests_nothing_is_learned_in_absolute_usage() -> None:
     demand = demand_of("web", request=0.0, settings=DemandSettings(1e9, 1e9, 1e-9, 1e-9))
     learn(demand, {0: 0.3}, 0.0)

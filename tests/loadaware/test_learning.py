@@ -1,19 +1,24 @@
-"""A node that was never measured, on which pods run whose demand was learned elsewhere."""
+"""What teaches, and what does not; and a node that was never measured, on which pods run whose demand was learned."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
 from collectors.cluster import NodeSeen, PodSeen
+from collectors.manifests import Owner, Pod
 from collectors.reading import Measurements, Reading
 from loadaware.core import Core
+from loadaware.demand_report import report
 from loadaware.learning import no_emptier_than_usual
+from loadaware.observer import Observer
 from loadaware.scorers.entropic_risk import EntropicRisk
 from loadaware.scorers.scorer import Scorer
 from loadaware.scorers.target_load_packing import TargetLoadPacking
 from tests.loadaware.builders import GIB, Clock, make_node, make_pod, make_profile, make_reading, make_settings
+from tests.loadaware.learned import HOUR, expected_of, list_cluster, observer_of, reading_of, running_pod
 
 MEASURED = ("a", "b", "c")
 WIDE = EntropicRisk(range=50.0)
@@ -98,3 +103,51 @@ def test_a_measured_node_without_a_known_capacity_does_not_make_missing_idle() -
     capacity = np.array([[8.0], [8.0], [np.nan], [8.0]])
     found = no_emptier_than_usual(mean, capacity, np.array([True, True, True, False]))
     assert found[3].tolist() == [4.0]
+
+
+# -- What teaches, and what does not ----------------------------------------------------------------------------
+
+
+def learned_of(observer: Observer) -> dict[str, float]:
+    """Samples by workload."""
+    table = observer.export(1000.0).table("workloads")
+    return dict(zip(table.names, table.floats("sums", 2, 3)[:, 0, 0].tolist(), strict=True))
+
+
+def test_a_pod_that_is_not_running_yet_teaches_nothing_and_then_it_does() -> None:
+    pod = make_pod("web-0", cpu=1.0, memory=GIB, node="a", phase="Pending", namespace="shop")
+    observer = observer_of(pod)
+    observer.feed(reading_of({"web-0": (0.9, GIB)}, 60.0), 60.0)  # its init containers
+    assert learned_of(observer) == {"shop/Pod/web": 0.0}
+    observer.tell(PodSeen(msgspec.structs.replace(pod, phase="Running")), 70.0)
+    observer.feed(reading_of({"web-0": (0.2, GIB)}, 120.0), 120.0)
+    assert learned_of(observer) == {"shop/Pod/web": 1.0}
+
+
+def test_a_container_that_was_restarted_is_the_same_pod_and_its_workload_goes_on_learning() -> None:
+    observer = observer_of(running_pod("web-0"))
+    for minute in range(1, 31):
+        observer.feed(reading_of({"web-0": (0.5, GIB)}, minute * 60.0), minute * 60.0)
+    before = np.array(expected_of(observer, 1800.0))
+    observer.tell(PodSeen(running_pod("web-0")), 1805.0)  # told again: the restart count is another
+    observer.feed(reading_of({"web-0": (0.5, GIB)}, 1860.0), 1860.0)
+    assert learned_of(observer)["shop/Pod/web"] == pytest.approx(31, abs=1.0)  # a little was forgotten meanwhile
+    assert np.array(expected_of(observer, 1860.0))[0, 0, 0] == pytest.approx(before[0, 0, 0], rel=0.02)
+
+
+def test_advice_that_is_followed_is_not_given_again() -> None:
+    def edition(number: int, cpu: float) -> Pod:
+        owner = Owner("ReplicaSet", f"web-{'bcdfgh2456'[number] * 10}")
+        name = f"web-{number}"
+        return make_pod(name, cpu=cpu, memory=GIB, node="a", phase="Running", namespace="shop", owner=owner)
+
+    request, observer = 2.0, Observer()
+    for number in range(4):
+        list_cluster(observer, edition(number, request))
+        for step in range(1, 401):
+            time = number * 4 * HOUR + step * 30.0
+            observer.feed(reading_of({f"web-{number}": (0.4, GIB)}, time), time)
+        (entry,) = report(observer.export(number * 4 * HOUR + 12_000.0), "cpu", 10)["workloads"]
+        assert entry["workload"] == "shop/Deployment/web"
+        request = entry["resources"]["cpu"]["recommended"]
+        assert request == pytest.approx(0.4, rel=0.05)

@@ -151,3 +151,10 @@ def test_ctrl_c_ends_all_processes_and_keeps_what_is_done(tmp_path: Path) -> Non
     while any(Path(f"/proc/{child}").exists() for child in children):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("option", ["--load", "--hours", "--warm-up"])
+def test_what_is_not_a_number_is_refused_by_its_own_name(option: str) -> None:
+    told = run(option, "nan")
+    assert told.exit_code == 2
+    assert f"Invalid value for '{option}': 'nan' is not a number" in told.output

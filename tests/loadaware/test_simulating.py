@@ -92,7 +92,7 @@ def test_a_load_that_cannot_be_reached_is_refused_with_the_seed(plan: Plan) -> N
     scenario = plan.setup.scenario
     weak = replace(scenario, workloads=replace(scenario.workloads, most_cores=0.01))
     impossible = replace(plan, setup=replace(plan.setup, scenario=weak))
-    with pytest.raises(ConfigError, match=r"--load: seed 0: a load of 50% cannot be met: .*; ask for less"):
+    with pytest.raises(ConfigError, match=r"--load: seed 0: a load of 50% cannot be met: .*; ask for another"):
         simulating._check_load(impossible)
 
 

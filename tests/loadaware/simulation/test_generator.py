@@ -67,6 +67,13 @@ def test_a_load_that_no_scale_meets_is_refused_with_what_can_be_reached() -> Non
         fit_load(idle)
 
 
+@pytest.mark.parametrize("load", [0.001, float("nan")])
+def test_a_load_below_what_nodes_use_by_themselves_is_refused(load: float) -> None:
+    scenario = drawn()
+    with pytest.raises(UnreachableLoadError, match=r"cannot be met: nodes without pods use \d\.\d% of the cluster"):
+        fit_load(replace(scenario, settings=replace(scenario.settings, load=load)))
+
+
 def test_usage_over_request_is_as_uneven_as_in_real_clusters() -> None:
     scenario = drawn(replace(SETTINGS, machines=MachineSettings(nodes=60)))
     arrivals, time = scenario.arrivals, scenario.settings.start + 7200.0

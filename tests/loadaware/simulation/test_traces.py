@@ -92,6 +92,17 @@ def test_a_broken_file_is_told_by_its_name(tmp_path: Path, contents: bytes) -> N
         load_traces(str(tmp_path))
 
 
+@pytest.mark.parametrize("place", range(100, 400, 17))
+def test_a_damaged_compressed_file_is_told(tmp_path: Path, place: int) -> None:
+    file = tmp_path / "lab-1.npz"
+    np.savez_compressed(file, cpu_percent=np.random.default_rng(1).integers(0, 9, (50, 50), dtype=np.uint8))
+    damaged = bytearray(file.read_bytes())
+    damaged[place] ^= 0xFF
+    file.write_bytes(damaged)
+    with pytest.raises(TracesError, match="lab-1"):
+        load_traces(str(tmp_path))
+
+
 def test_a_cut_off_file_is_told(tmp_path: Path) -> None:
     write(tmp_path, "lab-1.npz", np.random.default_rng(1).integers(0, 100, (50, 50)))
     whole = (tmp_path / "lab-1.npz").read_bytes()

@@ -68,7 +68,7 @@ def test_a_load_that_cannot_be_met_is_refused_before_anything_runs(tmp_path: Pat
         levels = np.zeros((4, 288))
         levels[:, 0] = 100.0
         np.savez(tmp_path / f"lab-{number}.npz", cpu_percent=levels)
-    with pytest.raises(ConfigError, match=r"--load: lab-0, seed 0: a load of 90% cannot be met: .*; ask for less"):
+    with pytest.raises(ConfigError, match=r"--load: lab-0, seed 0: a load of 90% cannot be met: .*; ask for another"):
         simulated(traces=str(tmp_path), nodes=5, hours=0.4, warm_up_hours=0.2, load=0.9)
 
 
