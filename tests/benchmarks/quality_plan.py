@@ -143,6 +143,10 @@ def weighed(scorers: Sequence[str]) -> tuple[str, ...]:
 
 def best_peer(runs: Runs, metric: str) -> str | None:
     """The configuration of anybody else's scorer with the lowest mean."""
+    return min(peers_of(runs), key=lambda policy: mean(runs, policy, metric), default=None)
+
+
+def peers_of(runs: Runs) -> list[str]:
+    """The configurations of others' scorers that were run."""
     others = [name for name in (*CONTENDERS, *OTHERS) if name != "EntropicRisk"]
-    peers = [policy for policy in runs if runs[policy] and policy.partition("*")[0] in others]
-    return min(peers, key=lambda policy: mean(runs, policy, metric), default=None)
+    return [policy for policy in runs if runs[policy] and policy.partition("*")[0] in others]

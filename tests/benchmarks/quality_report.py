@@ -1,15 +1,16 @@
 """docs/benchmarks/quality.md, written from outcomes: first what it comes to, then the tables."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from loadaware.simulation.sensitivity import CIRCUMSTANCES, ROBUSTNESS, SENSITIVITY
-from loadaware.simulation.statistics import Interval, duel, gap_closed, signed_rank
-from loadaware.simulation.summary import PolicySummary, Runs, best_reference, summarize
+from loadaware.simulation.statistics import duel, signed_rank
+from loadaware.simulation.summary import PolicySummary, best_reference, summarize
 from tests.benchmarks.quality_plan import (
+    HEADLINE_SET,
     LOADS,
     MIDDLE,
     ORACLE,
@@ -20,9 +21,10 @@ from tests.benchmarks.quality_plan import (
     Section,
     best_peer,
 )
+from tests.benchmarks.quality_verdicts import METRICS, Compared, Rival, rival, told, verdicts
 
 FIGURES = ("hot80", "hot90", "unserved", "std", "p99", "pending", "together", "memory90")
-DUELS = ("hot80", "hot90", "unserved", "std", "p99")
+FURTHER = ("the other scorers", "other weights")
 LEGEND = """\
 All figures are percent, means over the runs; lower is better. **hot80, hot90**: node-time above 80 and 90 % of
 capacity. **unserved**: CPU wanted and not had. **std**: spread of utilization across nodes, averaged over time.
@@ -41,6 +43,24 @@ deviation; `constant` has no opinion. Both are there to check the ruler: nothing
 other should gain nothing."""
 
 
+PROTOTYPE = {
+    "random": {0.35: 2.5, 0.5: 13.7, 0.65: 33.1},
+    "default": {0.35: 0.43, 0.5: 5.7, 0.65: 23.0},
+    "EstimatedLoad": {0.35: 0.13, 0.5: 2.9, 0.65: 17.3},
+    "TargetLoadPacking": {0.35: 0.24, 0.5: 2.7, 0.65: 16.6},
+    OURS: {0.35: 0.02, 0.5: 1.0, 0.65: 12.0},
+    "clairvoyant": {0.35: 0.003, 0.5: 0.36, 0.65: 9.0},
+}
+"""hot80 at three loads; the last is the better of its references."""
+PROTOTYPE_WORDS = """\
+EntropicRisk was found with a prototype, on the same recorded days in a simulator of its own. The plain policies come
+out a little cooler here: the load asked for includes what nodes use by themselves. The peers come out much cooler: they
+run through this pipeline, which counts every pod from its answer on, while the prototype gave each its own rule for
+pods in flight; that is worth most to TargetLoadPacking. The references leave less hot time than the prototype's did,
+`offline` above all, which swaps pods, too; so the same share of the gap is more here. Of the default's hot time at 65 %
+load ours left about half in the prototype, and leaves less than half here."""
+
+
 @dataclass(frozen=True)
 class Origin:
     """Where the figures come from."""
@@ -50,20 +70,6 @@ class Origin:
     date: str
     machine: str
     usage: str
-
-
-@dataclass(frozen=True, eq=False)
-class Compared:
-    """A section with its complete runs."""
-
-    section: Section
-    runs: Runs
-    policies: dict[str, PolicySummary]
-
-    @property
-    def count(self) -> int:
-        """Paired runs."""
-        return len(next(iter(self.runs.values()), ()))
 
 
 def report(quality: Quality, outcomes: Outcomes, origin: Origin) -> str:
@@ -81,21 +87,22 @@ def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str
         (dataset, load): at_load(quality, outcomes, dataset, load) for dataset in quality.datasets for load in LOADS
     }
     others = [compared(section, outcomes, quality.seeds) for section in quality.circumstances(outcomes)]
-    yield _headline(loads[others[0].section.dataset, MIDDLE], others)
+    everything = {key: [main, *_further(quality, outcomes, *key)] for key, main in loads.items()}
+    yield _headline(loads[quality.headline, MIDDLE], others)
+    yield _verdicts(quality, everything, others)
     yield f"## How to read it\n\n{LEGEND}"
     for dataset in quality.datasets:
         for load in sorted(LOADS):
             name = f"{_named(dataset)}: load {100 * load:.0f} %"
-            yield _table_section(loads[dataset, load], name, len(quality.seeds))
-        more = (("the other scorers", quality.others), ("other weights", quality.weights))
-        for title, make in more if dataset == quality.headline else ():
+            yield _table_section(loads[dataset, load], name, quality)
+        for number, title in enumerate(FURTHER if dataset == quality.headline else ()):
             for load in sorted(LOADS):
-                section = make(dataset, load)
                 name = f"{_named(dataset)}: {title} at load {100 * load:.0f} %"
-                wanted = min(section.most_runs, len(quality.seeds))
-                yield _table_section(compared(section, outcomes, quality.seeds), name, wanted)
-        yield _peers(dataset, [loads[dataset, load] for load in sorted(LOADS)])
+                yield _table_section(everything[dataset, load][1 + number], name, quality)
+        yield _peers(dataset, [everything[dataset, load] for load in sorted(LOADS)])
     yield _references([loads[quality.headline, load] for load in sorted(LOADS)])
+    if quality.headline == HEADLINE_SET:
+        yield _beside_the_prototype([loads[quality.headline, load] for load in sorted(LOADS)])
     yield _settings("Other circumstances", [c for c in others if c.section.setting in SENSITIVITY])
     yield _settings("Things that go wrong", [c for c in others if c.section.setting in {*ROBUSTNESS, "stale"}])
     yield _missing(quality, list(loads.values()), others)
@@ -112,12 +119,30 @@ def at_load(quality: Quality, outcomes: Outcomes, dataset: str, load: float) -> 
     return compared(quality.at_load(dataset, load), outcomes, quality.seeds)
 
 
+def _further(quality: Quality, outcomes: Outcomes, dataset: str, load: float) -> list[Compared]:
+    """The sections of FURTHER, on the main data set."""
+    if dataset != quality.headline:
+        return []
+    sections = quality.others(dataset, load), quality.weights(dataset, load)
+    return [compared(section, outcomes, quality.seeds) for section in sections]
+
+
+def _verdicts(
+    quality: Quality, everything: Mapping[tuple[str, float], Sequence[Compared]], others: Sequence[Compared]
+) -> str:
+    main = [everything[quality.headline, load] for load in sorted(LOADS)]
+    further = [sections for (dataset, _), sections in sorted(everything.items()) if dataset != quality.headline]
+    rows = [[what, found, "yes" if holds else "**no**"] for what, found, holds in verdicts(main, further, others)]
+    return _table(["must hold", "measured", "holds"], rows) if rows else "Nothing can be judged yet."
+
+
 def _circumstances_in_words(quality: Quality) -> str:
     scenario, engine = quality.setup.scenario, quality.setup.engine
     judged = (scenario.duration_seconds - engine.warm_up_seconds) / 3600.0
     return (
         f"{len(quality.seeds)} paired runs a load, {scenario.machines.nodes} nodes, {judged:g} h judged after "
-        f"{engine.warm_up_seconds / 3600.0:g} h of warm-up."
+        f"{engine.warm_up_seconds / 3600.0:g} h of warm-up. Those far behind, other weights, other circumstances and a "
+        "second data set have fewer runs; their tables say how many."
     )
 
 
@@ -133,7 +158,7 @@ def _headline(middle: Compared, others: Sequence[Compared]) -> str:
         f"**At {100 * MIDDLE:.0f} % load, EntropicRisk beside the default scores leaves {hot[OURS]} of node-time "
         f"above 80 % of capacity; kube-scheduler's default alone leaves {hot['default']}, the best peer (`{peer}`) "
         f"{hot[peer]}, and the best reference, which knows the future, {hot[reference]}.** Gap closed, in percent: "
-        f"hot80 {_gap(ours.gap_closed['hot80'])}, CPU wanted and not had {_gap(ours.gap_closed['unserved'])}. It is "
+        f"hot80 {told(ours.gap_closed['hot80'])}, CPU wanted and not had {told(ours.gap_closed['unserved'])}. It is "
         f"better than the best peer in {won.won} of {middle.count} paired runs."
     )
     gaps = {
@@ -151,8 +176,8 @@ def _headline(middle: Compared, others: Sequence[Compared]) -> str:
     return text
 
 
-def _table_section(compared: Compared, name: str, wanted: int) -> str:
-    title = f"## {name}"
+def _table_section(compared: Compared, name: str, quality: Quality) -> str:
+    title, wanted = f"## {name}", _wanted(compared.section, quality)
     if not compared.policies:
         return f"{title}\n\nNot run yet."
     note = "" if compared.count == wanted else f"\n\nOnly {compared.count} of {wanted} runs are done."
@@ -162,25 +187,35 @@ def _table_section(compared: Compared, name: str, wanted: int) -> str:
     return f"{title}{note}\n\n{_table(headings, rows)}"
 
 
+def _beside_the_prototype(loads: Sequence[Compared]) -> str:
+    """Why the figures differ from those of the prototype that the formula was found with."""
+    done = [c for c in loads if c.policies]
+    rows = [
+        [policy, *(f"{c.policies[policy].mean('hot80'):.2f} ({was[c.section.load]:g})" for c in done)]
+        for policy, was in PROTOTYPE.items()
+    ]
+    headings = ["hot80 (the prototype's)", *(f"{100 * c.section.load:.0f} %" for c in done)]
+    return f"## Beside the prototype\n\n{PROTOTYPE_WORDS}\n\n{_table(headings, rows)}"
+
+
 def _policy_row(name: str, policy: PolicySummary) -> list[str]:
     shown = f"**{name}**" if name == OURS else name
-    gaps = [_gap(policy.gap_closed[metric]) for metric in ("hot80", "unserved")]
+    gaps = [told(policy.gap_closed[metric]) for metric in ("hot80", "unserved")]
     return [shown, *(f"{policy.mean(figure):.{_digits(figure)}f}" for figure in FIGURES), *gaps]
 
 
-def _peers(dataset: str, loads: Sequence[Compared]) -> str:
-    rows: list[list[str]] = []
-    for c in loads:
-        if not c.policies:
-            continue
-        for metric in DUELS:
-            peer = best_peer(c.runs, metric)
-            if peer is not None:
-                rows.append([f"{100 * c.section.load:.0f} %", metric, *_duel_cells(c, metric, peer)])
+def _peers(dataset: str, loads: Sequence[Sequence[Compared]]) -> str:
+    rows = [
+        [f"{100 * sections[0].section.load:.0f} %", metric, *_duel_cells(metric, best)]
+        for sections in loads
+        for metric in METRICS
+        if (best := rival(sections, metric)) is not None
+    ]
     title = f"## {_named(dataset)}: {OURS} against the best peer"
     words = (
-        "The best peer is the configuration of anybody else's scorer with the lowest mean over the runs of a load, "
-        "chosen for each metric. Runs are paired; p is of the two-sided Wilcoxon signed-rank test on their differences."
+        "The best peer is chosen for each metric, among all configurations of others' scorers that were run at a load: "
+        "the one that comes closest to ours, or is ahead of it, on the runs that both have. Runs are paired; p is of "
+        "the two-sided Wilcoxon signed-rank test on their differences."
     )
     headings = ["load", "metric", "best peer", "its mean", "ours", "won", "drawn", "lost", "p"]
     return f"{title}\n\n{words}\n\n{_table(headings, rows) if rows else 'Not run yet.'}"
@@ -202,7 +237,7 @@ def _references(loads: Sequence[Compared]) -> str:
         [
             f"{100 * c.section.load:.0f} %",
             metric,
-            *(_gap(_against(c, policy, reference, metric)) for policy in (OURS, ORACLE) for reference in REFERENCES),
+            *(told(c.against(policy, reference, metric)) for policy in (OURS, ORACLE) for reference in REFERENCES),
         ]
         for c in loads
         if c.policies and ORACLE in c.policies
@@ -211,17 +246,11 @@ def _references(loads: Sequence[Compared]) -> str:
     return f"## Against either reference\n\n{words}\n\n{_table(headings, rows) if rows else 'Not run yet.'}"
 
 
-def _against(c: Compared, policy: str, reference: str, metric: str) -> Interval:
-    default, ours, best = (c.policies[name].each[metric] for name in ("default", policy, reference))
-    return gap_closed(default, ours, best)
-
-
-def _duel_cells(c: Compared, metric: str, peer: str) -> list[str]:
-    ours, theirs = c.policies[OURS].each[metric], c.policies[peer].each[metric]
-    result, test = duel(ours, theirs), signed_rank(ours - theirs)
+def _duel_cells(metric: str, best: Rival) -> list[str]:
+    result, test = duel(best.ours, best.theirs), signed_rank(best.ours - best.theirs)
     digits = _digits(metric)
-    means = [f"{theirs.mean():.{digits}f}", f"{ours.mean():.{digits}f}"]
-    return [peer, *means, str(result.won), str(result.drawn), str(result.lost), f"{test.p_value:.2g}"]
+    means = [f"{best.theirs.mean():.{digits}f}", f"{best.ours.mean():.{digits}f}"]
+    return [best.policy, *means, str(result.won), str(result.drawn), str(result.lost), f"{test.p_value:.2g}"]
 
 
 def _settings(title: str, sections: Sequence[Compared]) -> str:
@@ -245,9 +274,9 @@ def _setting_row(c: Compared) -> list[str]:
         "-" if peer is None else f"{c.policies[peer].mean('hot80'):.2f}",
         f"{ours.mean('hot80'):.2f}",
         f"{c.policies[reference].mean('hot80'):.2f}",
-        _gap(ours.gap_closed["hot80"]),
-        "-" if peer is None else _gap(c.policies[peer].gap_closed["hot80"]),
-        _gap(ours.gap_closed["unserved"]),
+        told(ours.gap_closed["hot80"]),
+        "-" if peer is None else told(c.policies[peer].gap_closed["hot80"]),
+        told(ours.gap_closed["unserved"]),
     ]
 
 
@@ -257,9 +286,13 @@ def _missing(quality: Quality, loads: Sequence[Compared], others: Sequence[Compa
         f"- {_named(c.section.dataset)}, load {100 * c.section.load:.0f} %"
         f"{', ' + c.section.setting if c.section.setting else ''}: {c.count} of {wanted} runs"
         for c in (*loads, *others)
-        if c.count < (wanted := min(c.section.most_runs, len(quality.seeds)))
+        if c.count < (wanted := _wanted(c.section, quality))
     ]
     return "## Not measured yet\n\n" + ("\n".join(lines) if lines else "Nothing: every run of the plan is in.")
+
+
+def _wanted(section: Section, quality: Quality) -> int:
+    return min(section.most_runs, len(quality.seeds))
 
 
 def _named(dataset: str) -> str:
@@ -268,13 +301,6 @@ def _named(dataset: str) -> str:
 
 def _digits(figure: str) -> int:
     return {"unserved": 3, "hot80": 2, "hot90": 2, "pending": 2}.get(figure, 1)
-
-
-def _gap(interval: Interval) -> str:
-    value, low, high = interval
-    if math.isnan(value):
-        return "no gap"
-    return f"{value:.0f}" if math.isclose(low, high, abs_tol=1e-9) else f"{value:.0f} ({low:.0f}..{high:.0f})"
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,0 +1,138 @@
+"""What must hold of placements, what was measured, and whether it does: the first table of the page.
+
+The best peer of a load is chosen for each metric among all configurations of others' scorers that were run there:
+the one that is least behind ours, or furthest ahead, on the runs that both have.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isnan
+
+from collectors.reading import Floats
+from loadaware.simulation.sensitivity import SENSITIVITY
+from loadaware.simulation.statistics import Interval, duel, gap_closed, signed_rank
+from loadaware.simulation.summary import PolicySummary, Runs
+from tests.benchmarks.quality_plan import ORACLE, OURS, REFERENCES, Section, peers_of
+
+METRICS = ("hot80", "hot90", "unserved", "std", "p99")
+WANTED = {0.5: (86.0, 88.0), 0.65: (76.0, 78.0)}
+"""By load: the share of the hot80 gap to be closed at least, and a share that the interval must reach."""
+UNSERVED, WON, WORST, CHANCE = 94.0, 0.9, 70.0, 0.05
+CONSTANT = "constant*3+default"
+Verdict = tuple[str, str, bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A section with its complete runs."""
+
+    section: Section
+    runs: Runs
+    policies: dict[str, PolicySummary]
+
+    @property
+    def count(self) -> int:
+        """Paired runs."""
+        return len(next(iter(self.runs.values()), ()))
+
+    def against(self, policy: str, reference: str, metric: str) -> Interval:
+        """The share of the gap between the default and a reference that a policy closes."""
+        default, ours, best = (self.policies[name].each[metric] for name in ("default", policy, reference))
+        return gap_closed(default, ours, best)
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """The best peer by a metric, run by run beside ours."""
+
+    policy: str
+    theirs: Floats
+    ours: Floats
+
+    @property
+    def behind(self) -> bool:
+        """Whether ours is worse by more than chance."""
+        difference = self.ours - self.theirs
+        return bool(difference.mean() > 0) and signed_rank(difference).p_value < CHANCE
+
+
+def rival(sections: Iterable[Compared], metric: str) -> Rival | None:
+    """Among all sections of one data set and load."""
+    found = [
+        Rival(policy, c.policies[policy].each[metric], c.policies[OURS].each[metric])
+        for c in sections
+        if c.policies
+        for policy in peers_of(c.runs)
+    ]
+    return min(found, key=lambda rival: float((rival.theirs - rival.ours).mean()), default=None)
+
+
+def verdicts(
+    headline: Sequence[Sequence[Compared]], further: Sequence[Sequence[Compared]], settings: Sequence[Compared]
+) -> Iterator[Verdict]:
+    """`headline` and `further`: per load of the main data set and of the others, every section; the first has all
+    references. Only what was measured is judged.
+    """
+    for sections in headline:
+        if sections[0].policies:
+            yield from _at_load(sections)
+    for sections in further:
+        yield from _never_behind(sections)
+    yield from _worst(settings)
+
+
+def _at_load(sections: Sequence[Compared]) -> Iterator[Verdict]:
+    main, load = sections[0], f"{100 * sections[0].section.load:.0f} % load"
+    least, within = WANTED.get(main.section.load, (None, None))
+    if least is not None and within is not None:
+        for reference in REFERENCES:
+            value, _, high = closed = main.against(OURS, reference, "hot80")
+            what = (
+                f"{load}: hot80 gap to `{reference}` closed by {least:.0f} % at least, {within:.0f} % in the interval"
+            )
+            yield what, told(closed), value >= least and high >= within
+        unserved = main.policies[OURS].gap_closed["unserved"]
+        yield f"{load}: unserved gap closed by {UNSERVED:.0f} % at least", told(unserved), unserved[0] >= UNSERVED
+    for metric in ("hot80", "unserved"):
+        best = rival(sections, metric)
+        if best is not None:
+            won = duel(best.ours, best.theirs).won
+            measured = f"{won} of {len(best.ours)} against `{best.policy}`"
+            yield (
+                f"{load}: better than the best peer on {metric} in 9 of 10 runs",
+                measured,
+                won >= WON * len(best.ours),
+            )
+    oracle, ours = (main.policies[name].mean("hot80") for name in (ORACLE, OURS))
+    yield f"{load}: who is told true means is no worse than who learns", f"{oracle:.2f}, {ours:.2f}", oracle <= ours
+    gained = main.policies[CONSTANT].gap_closed["hot80"]
+    yield f"{load}: a scorer without an opinion closes nothing", told(gained), not gained[0] > 0
+
+
+def _never_behind(sections: Sequence[Compared]) -> Iterator[Verdict]:
+    main = sections[0].section
+    rivals = {metric: rival(sections, metric) for metric in METRICS}
+    if all(rivals.values()):
+        behind = [metric for metric, best in rivals.items() if best is not None and best.behind]
+        what = f"{main.dataset}, {100 * main.load:.0f} % load: behind the best peer on no metric by more than chance"
+        yield what, f"behind on {', '.join(behind)}" if behind else "on none", not behind
+
+
+def _worst(settings: Sequence[Compared]) -> Iterator[Verdict]:
+    closed = {
+        c.section.setting: c.policies[OURS].gap_closed["hot80"]
+        for c in settings
+        if c.policies and c.section.setting in SENSITIVITY
+    }
+    if closed:
+        worst = min(closed, key=lambda name: closed[name][0])
+        what = f"worst of {len(closed)} of {len(SENSITIVITY)} settings: hot80 gap closed by {WORST:.0f} % at least"
+        yield what, f"{told(closed[worst])} with `{worst}`", closed[worst][0] >= WORST
+
+
+def told(interval: Interval) -> str:
+    """A share and its interval, in percent."""
+    value, low, high = interval
+    if isnan(value):
+        return "no gap"
+    return f"{value:.0f}" if abs(high - low) < 1e-9 else f"{value:.0f} ({low:.0f}..{high:.0f})"
