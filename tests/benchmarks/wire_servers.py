@@ -1,7 +1,6 @@
 """The servers that are compared, each as a process of its own, and what the kernel says of them."""
 
 import json
-import os
 import socket
 import ssl
 import sys
@@ -51,6 +50,7 @@ class Server:
         return sum(_cpu_seconds(pid) for pid in ([self.process.pid] if alone else self.pids()))
 
     def resident_bytes(self) -> int:
+        """Of all its processes together; a page that they share counts once."""
         return sum(_resident_bytes(pid) for pid in self.pids())
 
 
@@ -73,8 +73,12 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def _resident_bytes(pid: int) -> int:
-    fields = Path(f"/proc/{pid}/statm").read_text().split()
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE")
+    """Its own pages, and its part of those that it shares with others: what several processes take together adds up."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:  # it ended, or is somebody else's
+        return 0
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
 @contextmanager
