@@ -1,6 +1,7 @@
 """A question to a running loadaware: directly, or through the API server's proxy. One answer, decoded, or one error.
 
-Where it asks for a token, `$LOADAWARE_TOKEN` is sent along.
+Where it asks for a token, `$LOADAWARE_TOKEN` is sent along. Without an address the one of this machine is asked: in its
+pod, `$LOADAWARE_CONFIG` says where it serves people.
 """
 
 import os
@@ -13,9 +14,13 @@ import msgspec
 
 from collectors.errors import MalformedAnswerError
 from loadaware.errors import ConfigError
+from loadaware.server_files import ServerFiles
 
 TIMEOUT_SECONDS = 15.0
 DEFAULT_SERVER = "http://127.0.0.1:8090"
+CONFIG_VARIABLE = "LOADAWARE_CONFIG"
+HERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}
+"""Where one is reached that listens on every address."""
 TOKEN_VARIABLE = "LOADAWARE_TOKEN"  # noqa: S105 - the name of it
 TOKEN_HEADER = "X-Loadaware-Token"  # noqa: S105 - the name of it
 
@@ -30,16 +35,33 @@ def token_headers() -> dict[str, str]:
     return {TOKEN_HEADER: token} if token else {}
 
 
-def ask_server(url: str, path: str, fields: Mapping[str, str]) -> dict[str, Any]:
+def default_server() -> str:
+    """The loadaware of this machine: where `$LOADAWARE_CONFIG` serves people, else where the demo does. Raises
+    ConfigError for a file that is wrong.
+    """
+    from loadaware.config import load
+
+    file = os.environ.get(CONFIG_VARIABLE)
+    if not file:
+        return DEFAULT_SERVER
+    config = load(file)
+    address = config.people.address or config.server.address
+    host = HERE.get(address) or (f"[{address}]" if ":" in address else address)
+    port = config.server.port if config.people.port is None else config.people.port
+    return f"{'https' if config.server.tls else 'http'}://{host}:{port}"
+
+
+def ask_server(url: str, path: str, fields: Mapping[str, str], files: ServerFiles | None = None) -> dict[str, Any]:
     """What a running loadaware tells. Raises ConfigError or CollectorError."""
-    from collectors.http_access import HttpAccess, base_url
+    from collectors.http_access import base_url
     from collectors.http_session import HttpSession
 
     try:
         base = base_url(url)
     except ValueError as error:
         raise ConfigError("--server", "", str(error), f"give one such as {DEFAULT_SERVER}") from error
-    with closing(HttpSession(base, HttpAccess(timeout_seconds=TIMEOUT_SECONDS, headers=token_headers()))) as session:
+    access = (files or ServerFiles()).access(TIMEOUT_SECONDS, token_headers())
+    with closing(HttpSession(base, access)) as session:
         answer = session.fetch("GET", f"{base}{path}", fields)
         if answer.status != 200:
             raise session.refusal(answer, _error_in(answer.body))

@@ -1,10 +1,13 @@
 """Options that several commands share, and the configuration that --config names."""
 
+import functools
 from collections.abc import Callable
 from math import isnan
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+
+from loadaware.server_files import ServerFiles
 
 if TYPE_CHECKING:
     from loadaware.config import Config
@@ -41,6 +44,35 @@ class Within(click.FloatRange):
         if isnan(number):
             self.fail(f"{value!r} is not a number", param, ctx)
         return number
+
+
+def server_options(help_text: str) -> Callable[[F], F]:
+    """Which running loadaware: the command gets `server`, and as `files` what an https one needs."""
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def called(*, ca_file: str, cert_file: str, key_file: str, **given: Any) -> Any:
+            if key_file and not cert_file:
+                raise click.UsageError("--key-file needs --cert-file beside it")
+            return function(files=ServerFiles(ca_file, cert_file, key_file), **given)
+
+        wrapped: Any = called
+        for option in (
+            click.option("--key-file", default="", help="Its key.  [default: it is in the same file]"),
+            click.option("--cert-file", default="", help="The certificate that we show it, if it asks for one."),
+            click.option("--ca-file", default="", help="For an https --server: the CA that signed its certificate."),
+            click.option("--server", help=help_text),
+        ):
+            wrapped = option(wrapped)
+        return cast("F", wrapped)
+
+    return decorate
+
+
+def check_files(server: str | None, files: ServerFiles) -> None:
+    """Whether the files have a use. Raises UsageError."""
+    if any(files) and not (server or "").startswith("https:"):
+        raise click.UsageError("--ca-file, --cert-file and --key-file are for an https --server")
 
 
 def output_option(function: F) -> F:

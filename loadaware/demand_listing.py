@@ -1,44 +1,27 @@
 """`loadaware demand`: what was learned, asked of a running loadaware or read from its file, for people."""
 
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from collectors.errors import MalformedAnswerError
 from collectors.reading import CPU, MEMORY
-from loadaware.asking import token_headers
+from loadaware import asking
 from loadaware.errors import ConfigError
+from loadaware.server_files import ServerFiles
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-TIMEOUT_SECONDS = 15.0
 WIDEST = 10_000
 
 
-def ask_server(url: str, sort: str, limit: int, namespace: str | None) -> dict[str, Any]:
+def ask_server(
+    url: str, sort: str, limit: int, namespace: str | None, files: ServerFiles | None = None
+) -> dict[str, Any]:
     """What a running loadaware tells. Raises ConfigError or CollectorError."""
-    from collectors.http_access import HttpAccess, base_url
-    from collectors.http_session import HttpSession
-
-    try:
-        base = base_url(url)
-    except ValueError as error:
-        raise ConfigError("--server", "", str(error), "give one such as http://127.0.0.1:8090") from error
     fields = {"sort": sort, "limit": str(limit), **({"namespace": namespace} if namespace is not None else {})}
-    with closing(HttpSession(base, HttpAccess(timeout_seconds=TIMEOUT_SECONDS, headers=token_headers()))) as session:
-        answer = session.fetch("GET", f"{base}/demand", fields)
-        if answer.status != 200:
-            raise session.refusal(answer)
-        try:
-            told: dict[str, Any] = msgspec.json.decode(answer.body, type=dict[str, Any])
-        except msgspec.DecodeError:
-            raise MalformedAnswerError(answer.url, "what loadaware tells", session.quoted(answer)) from None
-        return told
+    return asking.ask_server(url, "/demand", fields, files)
 
 
 def read_file(file: str, sort: str, limit: int, namespace: str | None) -> dict[str, Any]:

@@ -7,6 +7,6 @@ verdict is given on what cannot be seen from here.
 
 from loadaware.doctor.examination import examine
 from loadaware.doctor.finding import Finding, print_findings
-from loadaware.doctor.server_files import ServerFiles
+from loadaware.server_files import ServerFiles
 
 __all__ = ["Finding", "ServerFiles", "examine", "print_findings"]

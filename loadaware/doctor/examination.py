@@ -15,8 +15,8 @@ from loadaware.doctor.bounded import Limits, Patience
 from loadaware.doctor.clock import check_clock
 from loadaware.doctor.configuration import check_configuration
 from loadaware.doctor.finding import Finding, fail, ok, warn
-from loadaware.doctor.server_files import ServerFiles
 from loadaware.quantities import Duration
+from loadaware.server_files import ServerFiles
 from loadaware.sources import make_collector, prometheus_settings
 
 NOT_ASKED = "the API server cannot be asked"

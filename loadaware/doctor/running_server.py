@@ -11,8 +11,8 @@ from loadaware.asking import token_headers
 from loadaware.config import Config
 from loadaware.doctor.finding import Finding, fail, ok, some, warn
 from loadaware.doctor.measured import seconds
-from loadaware.doctor.server_files import ServerFiles
 from loadaware.quantities import format_duration
+from loadaware.server_files import ServerFiles
 
 if TYPE_CHECKING:
     from collectors.http_session import HttpSession
@@ -56,7 +56,7 @@ class _Nodes(msgspec.Struct):
 
 def check_server(url: str, config: Config, timeout_seconds: float, files: ServerFiles) -> Iterator[Finding]:
     """Everything it tells about itself."""
-    from collectors.http_access import HttpAccess, base_url
+    from collectors.http_access import base_url
     from collectors.http_session import HttpSession
 
     try:
@@ -64,14 +64,7 @@ def check_server(url: str, config: Config, timeout_seconds: float, files: Server
     except ValueError as error:
         yield fail(WHAT, str(error), "give an address such as http://127.0.0.1:8090")
         return
-    access = HttpAccess(
-        timeout_seconds=timeout_seconds,
-        ca_file=files.ca_file or None,
-        client_certificate_file=files.cert_file or None,
-        client_key_file=files.key_file or None,
-        headers=token_headers(),
-    )
-    with closing(HttpSession(base, access)) as session:
+    with closing(HttpSession(base, files.access(timeout_seconds, token_headers()))) as session:
         try:
             readiness = _fetched(session, f"{base}/readyz", _Readiness)
             beliefs = _fetched(session, f"{base}/nodes", _Nodes)
