@@ -1,7 +1,8 @@
 """The JSON schema of a LoadAwareConfiguration inside the chart's values, made from the classes of loadaware.config.
 
-What the chart sets itself is left out, so that giving it is refused with its path instead of being overwritten.
-Ranges are checked by loadaware itself; the schema holds names, kinds and choices.
+What the chart sets itself is left out, so that giving it is refused with its path instead of being overwritten. The
+schema holds names, kinds, choices and the ranges of numbers; how long a duration may be, what goes with what, and
+plugins' args are checked by loadaware itself.
 """
 
 from typing import Any
@@ -19,6 +20,23 @@ THE_CHARTS = {
     "HistorySection": {"folder", "maxSize"},
 }
 """Settings that have a value of their own in the chart."""
+RANGES: dict[str, dict[str, dict[str, Any]]] = {
+    "Config": {"profiles": {"minItems": 1}},
+    "ProfileSection": {
+        "schedulerName": {"pattern": "^[^/]+$"},
+        "maxScore": {"minimum": 1, "maximum": 1000},
+        "leastPassing": {"minimum": 1},
+    },
+    "ScorerReference": {"weight": {"exclusiveMinimum": 0}},
+    "ReplaySource": {"speed": {"exclusiveMinimum": 0}},
+    "WindowSection": {"others": {"maxItems": 8}},
+    "ServerSection": {"connections": {"minimum": 1}},
+    "PeopleSection": {"connections": {"minimum": 1}, "streams": {"minimum": 1, "maximum": 1000}},
+    "TelemetrySection": {"nodes": {"minimum": 0, "maximum": 10_000}},
+    "TracesSection": {"ratio": {"minimum": 0, "maximum": 1}},
+    "DecisionsSection": {"kept": {"minimum": 0, "maximum": 100_000}, "files": {"minimum": 1, "maximum": 100}},
+}
+"""What the sections' own checks refuse, in the schema's words; a test tries each bound on the sections themselves."""
 WRITTEN: dict[type, dict[str, Any]] = {
     Duration: {"type": "string", "pattern": r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+)$"},
     Quantity: {"type": ["string", "number"]},
@@ -71,7 +89,8 @@ def _reference(kind: inspect.StructType, made: dict[str, Any]) -> dict[str, Any]
 
 def _object(kind: inspect.StructType, left_out: set[str], made: dict[str, Any]) -> dict[str, Any]:
     fields = [field for field in kind.fields if field.encode_name not in left_out]
-    properties = {field.encode_name: _schema(field.type, made) for field in fields}
+    ranges = RANGES.get(kind.cls.__name__, {})
+    properties = {field.encode_name: _schema(field.type, made) | ranges.get(field.encode_name, {}) for field in fields}
     required = [field.encode_name for field in fields if field.required]
     if kind.tag_field is not None:
         properties = {kind.tag_field: {"const": kind.tag}, **properties}

@@ -1,6 +1,7 @@
 """What is made below deploy/: `make chart` writes it, a test keeps it equal.
 
-chart/files/              rules and dashboards, copied from prometheus/ and grafana/: a chart reads only its own files
+chart/files/              rules and dashboards, copied from prometheus/ and grafana/: a chart reads only its own files;
+                          and the names of our plugins, so that the notes can warn of any other
 chart/values.schema.json  its `$defs`, from the classes of loadaware.config; the rest of it is written by hand
 manifests/                the chart rendered with its default values, a file for each template, and a kustomization
 """
@@ -12,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from deploy.config_schema import definitions
+from loadaware.filters import FILTERS
+from loadaware.scorers import SCORERS
 from tests.parts.charts import CHART, NAMESPACE, template
 
 HERE = Path(__file__).parent
@@ -35,7 +38,7 @@ images:
 
 def files() -> dict[Path, str]:
     """Path -> content of everything that needs no helm."""
-    return {**_copies(), SCHEMA: schema()}
+    return {**_copies(), CHART / "files" / "plugins.json": plugins(), SCHEMA: schema()}
 
 
 def _copies() -> dict[Path, str]:
@@ -49,6 +52,11 @@ def schema() -> str:
     """The schema of the values, with the configuration's definitions of today."""
     written = json.loads(SCHEMA.read_text(encoding="utf-8"))
     return json.dumps(written | {"$defs": definitions()}, indent=2) + "\n"
+
+
+def plugins() -> str:
+    """The names of the plugins that come with loadaware."""
+    return json.dumps({"filters": sorted(FILTERS), "scorers": sorted(SCORERS)}, indent=2) + "\n"
 
 
 def manifests() -> dict[Path, str]:

@@ -10,8 +10,10 @@ import pytest
 import yaml
 
 from deploy import make
-from deploy.config_schema import THE_CHARTS, definitions
+from deploy.config_schema import RANGES, THE_CHARTS, definitions
+from loadaware import config
 from loadaware.config import Config, parse
+from loadaware.errors import ConfigError
 from tests.parts.charts import CHART
 
 ROOT = Path(__file__).parents[2]
@@ -73,3 +75,39 @@ def test_a_section_of_the_schema_is_a_section_of_the_configuration() -> None:
     assert made["PrometheusSource"]["required"] == ["type", "url"]
     assert made["PrometheusSource"]["properties"]["type"] == {"const": "Prometheus"}
     assert made["StalenessSection"]["properties"]["fresh"]["type"] == "string"
+
+
+BOUNDS = [
+    (section, name, keyword, bound)
+    for section, fields in RANGES.items()
+    for name, range_ in fields.items()
+    for keyword, bound in range_.items()
+]
+NEEDED = {"ScorerReference": {"name": "x"}, "ReplaySource": {"folder": "x", "type": "Replay"}}
+
+
+def within_and_beyond(keyword: str, bound: Any) -> tuple[Any, Any]:
+    """A value that the schema just takes, and one that it just refuses."""
+    match keyword:
+        case "minimum":
+            return bound, bound - 1
+        case "maximum":
+            return bound, bound + 1
+        case "exclusiveMinimum":
+            return bound + 0.001, bound
+        case "minItems":
+            return [{}] * bound, []
+        case "maxItems":
+            return ["1m"] * bound, ["1m"] * (bound + 1)
+        case _:
+            return "calm", "a/b"
+
+
+@pytest.mark.parametrize(("section", "name", "keyword", "bound"), BOUNDS)
+def test_a_range_of_the_schema_is_the_configurations_own(section: str, name: str, keyword: str, bound: Any) -> None:
+    assert definitions()[section]["properties"][name][keyword] == bound
+    kind, needed = getattr(config, section), NEEDED.get(section, {})
+    good, bad = within_and_beyond(keyword, bound)
+    config.convert({**needed, name: good}, kind, "file")
+    with pytest.raises(ConfigError):
+        config.convert({**needed, name: bad}, kind, "file")
