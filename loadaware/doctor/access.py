@@ -34,13 +34,13 @@ class Need:
 
 
 CLUSTER = (
-    Need("", "nodes", ("get", "list", "watch"), "nothing is known of any node", vital=True),
-    Need("", "pods", ("get", "list", "watch"), "pods that are placed but not yet measured are not counted"),
-    Need("", "namespaces", ("get", "list", "watch"), "namespaces cannot opt out by annotation"),
+    Need("", "nodes", ("list", "watch"), "nothing is known of any node", vital=True),
+    Need("", "pods", ("list", "watch"), "pods that are placed but not yet measured are not counted"),
+    Need("", "namespaces", ("list", "watch"), "namespaces cannot opt out by annotation"),
 )
 METRICS = (
-    Need("metrics.k8s.io", "nodes", ("get", "list"), "no node is measured", vital=True),
-    Need("metrics.k8s.io", "pods", ("get", "list"), "no pod is measured"),
+    Need("metrics.k8s.io", "nodes", ("list",), "no node is measured", vital=True),
+    Need("metrics.k8s.io", "pods", ("list",), "no pod is measured"),
 )
 
 
@@ -88,11 +88,10 @@ def _allowed(api: KubernetesApi, need: Need, verb: str) -> bool:
 def _judged(need: Need, missing: list[str]) -> Finding:
     what = f"access to {need.name}"
     if not missing:
-        return ok(what, f"{', '.join(need.verbs)} are allowed")
-    judge = fail if need.vital and missing != ["get"] else warn
-    lost = "" if missing == ["get"] else f": {need.without}"
-    verbs = ", ".join(missing)
-    return judge(what, f"{verbs} not allowed{lost}", f"add this rule to the ClusterRole: {need.rule(missing)}")
+        return ok(what, f"{', '.join(need.verbs)} allowed")
+    judge = fail if need.vital else warn
+    detail = f"{', '.join(missing)} not allowed: {need.without}"
+    return judge(what, detail, f"add this rule to the ClusterRole: {need.rule(missing)}")
 
 
 def _unasked(error: Exception) -> Finding:

@@ -226,7 +226,7 @@ def test_a_token_comes_from_a_secret_that_is_mounted() -> None:
 WATCHED = {(need.group, need.resource, verb) for need in CLUSTER for verb in need.verbs}
 MEASURED = {(need.group, need.resource, verb) for need in METRICS for verb in need.verbs}
 EVENTS = {("", "events", "create")}
-BINDING = {("", "pods/binding", "create")}
+BINDING = {("", "pods/binding", "create"), ("", "nodes", "get")}
 
 
 @pytest.mark.parametrize(
@@ -578,6 +578,16 @@ def test_every_rule_file_and_every_dashboard_is_rendered_as_it_is() -> None:
         ({"config": {"server": {"port": 9000}}}, "at '/config/server': additional properties 'port' not allowed"),
         ({"config": {"source": {"type": "Prometheus"}}}, "at '/config/source': missing property 'url'"),
         ({"config": {"profiles": [{"scorers": [{"nam": "x"}]}]}}, "at '/config/profiles/0/scorers/0'"),
+        ({"config": {"profiles": []}}, "at '/config/profiles': minItems: got 0, want 1"),
+        ({"config": {"profiles": [{"maxScore": 0}]}}, "at '/config/profiles/0/maxScore': minimum: got 0, want 1"),
+        ({"config": {"profiles": [{"maxScore": 1001}]}}, "at '/config/profiles/0/maxScore': maximum: got 1,001"),
+        ({"config": {"profiles": [{"leastPassing": 0}]}}, "at '/config/profiles/0/leastPassing': minimum: got 0"),
+        ({"config": {"profiles": [{"schedulerName": "a/b"}]}}, "at '/config/profiles/0/schedulerName': 'a/b' does not"),
+        (
+            {"config": {"profiles": [{"scorers": [{"name": "x", "weight": -1}]}]}},
+            "at '/config/profiles/0/scorers/0/weight': exclusiveMinimum: got -1",
+        ),
+        ({"config": {"server": {"connections": 0}}}, "at '/config/server/connections': minimum: got 0, want 1"),
     ],
 )  # fmt: skip
 def test_wrong_values_are_refused_with_their_path(values: Values, said: str) -> None:

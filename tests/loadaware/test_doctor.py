@@ -153,8 +153,8 @@ def test_every_needed_verb_is_asked_about(cluster: FakeApiServer, tmp_path: Path
     diagnosis(cluster, tmp_path)
     asked = [json.loads(review.body)["spec"]["resourceAttributes"] for review in cluster.asked(REVIEW_PATH)]
     verbs = {(each["group"], each["resource"], each["verb"]) for each in asked}
-    watched = {("", kind, verb) for kind in ("nodes", "pods", "namespaces") for verb in ("get", "list", "watch")}
-    read = {("metrics.k8s.io", kind, verb) for kind in ("nodes", "pods") for verb in ("get", "list")}
+    watched = {("", kind, verb) for kind in ("nodes", "pods", "namespaces") for verb in ("list", "watch")}
+    read = {("metrics.k8s.io", kind, "list") for kind in ("nodes", "pods")}
     assert verbs == watched | read
 
 
@@ -256,11 +256,11 @@ def test_a_missing_verb_on_nodes_fails_with_the_very_rule_that_is_missing(
 
 
 def test_missing_pods_warn_and_say_what_is_lost(cluster: FakeApiServer, tmp_path: Path) -> None:
-    denied = {("", "pods", verb) for verb in ("get", "list", "watch")}
+    denied = {("", "pods", verb) for verb in ("list", "watch")}
     missing = diagnosis(cluster, tmp_path, {REVIEW_PATH: reviews(denied)}).only("access to pods")
     assert missing.verdict == "warn"
     assert "not yet measured" in missing.detail
-    assert rule_in(missing.fix) == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}]
+    assert rule_in(missing.fix) == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}]
 
 
 def test_missing_metrics_fail_with_their_own_api_group(cluster: FakeApiServer, tmp_path: Path) -> None:
@@ -268,11 +268,6 @@ def test_missing_metrics_fail_with_their_own_api_group(cluster: FakeApiServer, t
     missing = diagnosis(cluster, tmp_path, {REVIEW_PATH: reviews(denied)}).only("access to nodes.metrics.k8s.io")
     assert missing.verdict == "fail"
     assert rule_in(missing.fix) == [{"apiGroups": ["metrics.k8s.io"], "resources": ["nodes"], "verbs": ["list"]}]
-
-
-def test_get_alone_is_missed_by_nobody_yet_so_it_only_warns(cluster: FakeApiServer, tmp_path: Path) -> None:
-    missing = diagnosis(cluster, tmp_path, {REVIEW_PATH: reviews({("", "nodes", "get")})}).only("access to nodes")
-    assert missing.verdict == "warn"
 
 
 def test_access_that_cannot_be_asked_about_is_said_once(cluster: FakeApiServer, tmp_path: Path) -> None:
