@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from loadaware.cli_options import check_source, config_option, load_config, output_option
-from loadaware.cli_output import print_json
+from loadaware.cli_output import print_json, remark
 
 
 @click.command("check-config")
@@ -55,6 +55,7 @@ def check_config(file: str, output: str) -> None:
 @click.option("--kubeconfig-path", default="/etc/kubernetes/scheduler.conf", show_default=True,
               help="The kubeconfig of kube-scheduler itself; empty: as in-cluster.")  # fmt: skip
 @click.option("--ca-file", default="", help="For an https URL: the CA that kube-scheduler checks us by.")
+@click.option("--server-name", default="", help="The name that our certificate has, where the URL is an IP.")
 @click.option("--cert-file", default="", help="The certificate that kube-scheduler shows us, if we ask for one.")
 @click.option("--key-file", default="", help="Its key.")
 @click.option("--node-cache-capable/--whole-nodes", default=True, show_default=True, help="Send names or whole nodes.")
@@ -66,6 +67,7 @@ def schedule_config(  # noqa: PLR0917 - click passes options by name
     url: str | None,
     kubeconfig_path: str,
     ca_file: str,
+    server_name: str,
     cert_file: str,
     key_file: str,
     node_cache_capable: bool,
@@ -73,16 +75,23 @@ def schedule_config(  # noqa: PLR0917 - click passes options by name
     preempt: bool,
     bind: bool,
 ) -> None:
-    """Print the KubeSchedulerConfiguration that fits."""
-    from loadaware.schedule_config import schedule_configuration
+    """Print the KubeSchedulerConfiguration that fits.
+
+    Its profiles are ours: right for a second scheduler. The cluster's own kube-scheduler needs default-scheduler among
+    them.
+    """
+    from loadaware.schedule_config import ONLY_OURS, schedule_configuration, serves_plain_pods
 
     config = load_config(config_file)
+    if not serves_plain_pods(config):
+        remark(ONLY_OURS)
     click.echo(
         schedule_configuration(
             config,
             url=url,
             kubeconfig=kubeconfig_path,
             ca_file=ca_file,
+            server_name=server_name,
             cert_file=cert_file,
             key_file=key_file,
             node_cache_capable=node_cache_capable,

@@ -15,7 +15,12 @@ IGNORABLE = "# ignorable: if loadaware is down or slow, pods are scheduled witho
 COUNTS = "# weight 1 and priorities 0..{max_score}{where} count like an in-tree plugin of weight {weight:g}.\n"
 BINDS = "# bindVerb: loadaware binds pods; its account needs the right to create pods/binding.\n"
 UNVERIFIED = "# Without tlsConfig.caFile kube-scheduler does not verify our certificate: give --ca-file.\n"
+ONLY_OURS = (
+    "No profile is called default-scheduler: the cluster's own kube-scheduler needs one, or plain pods are stuck."
+)
 UNKNOWN_CLIENT = "# loadaware asks for a client certificate: give --cert-file and --key-file, or it refuses.\n"
+OPTIONS = {"caFile": "--ca-file", "serverName": "--server-name", "certFile": "--cert-file", "keyFile": "--key-file"}
+"""Where each member of tlsConfig comes from."""
 
 
 def schedule_configuration(
@@ -24,6 +29,7 @@ def schedule_configuration(
     url: str | None = None,
     kubeconfig: str = "",
     ca_file: str = "",
+    server_name: str = "",
     cert_file: str = "",
     key_file: str = "",
     node_cache_capable: bool = True,
@@ -37,8 +43,8 @@ def schedule_configuration(
     import yaml
 
     url = (local_url(config.server) if url is None else url).rstrip("/")
-    files = {"caFile": ca_file, "certFile": cert_file, "keyFile": key_file}
-    tls = {name: file for name, file in files.items() if file}
+    given = {"caFile": ca_file, "serverName": server_name, "certFile": cert_file, "keyFile": key_file}
+    tls = {name: value for name, value in given.items() if value}
     _check(url, tls)
     config = msgspec.structs.replace(config, profiles=tuple(p for p in config.profiles if not p.shadow))
     extender = _extender(config, url, tls, node_cache_capable)
@@ -56,6 +62,11 @@ def schedule_configuration(
     return _header(config, extender) + yaml.safe_dump(document, sort_keys=False)
 
 
+def serves_plain_pods(config: Config) -> bool:
+    """Whether pods that name no scheduler have a profile in what is printed."""
+    return any(profile.scheduler_name == "default-scheduler" and not profile.shadow for profile in config.profiles)
+
+
 def local_url(server: ServerSection) -> str:
     """Where a kube-scheduler on the same machine reaches us."""
     return f"{'https' if server.tls else 'http'}://127.0.0.1:{server.port}"
@@ -66,8 +77,7 @@ def _check(url: str, tls: dict[str, str]) -> None:
     if not _is_address(url):
         raise ConfigError("--url", "", f"{url!r} is no http or https address such as http://loadaware.kube-system:8090")
     if tls and not url.startswith("https:"):
-        given = {"caFile": "--ca-file", "certFile": "--cert-file", "keyFile": "--key-file"}
-        raise ConfigError(given[next(iter(tls))], "", f"is for an https address, not {url}")
+        raise ConfigError(OPTIONS[next(iter(tls))], "", f"is for an https address, not {url}")
     if "certFile" in tls and "keyFile" not in tls:
         raise ConfigError("--cert-file", "", "needs --key-file beside it")
     if "keyFile" in tls and "certFile" not in tls:
@@ -102,6 +112,8 @@ def _extender(config: Config, url: str, tls: dict[str, str], node_cache_capable:
 def _header(config: Config, extender: dict[str, Any]) -> str:
     tls = extender.get("tlsConfig", {})
     header = MADE + (NAMES_ONLY if extender["nodeCacheCapable"] else WHOLE_NODES) + IGNORABLE + _counts(config)
+    if not serves_plain_pods(config):
+        header += f"# {ONLY_OURS}\n"
     if "bindVerb" in extender:
         header += BINDS
     if extender["enableHTTPS"] and "caFile" not in tls:

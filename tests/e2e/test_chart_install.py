@@ -87,9 +87,8 @@ def test_the_notes_print_what_the_default_scheduler_needs(
     block = re.search(r"(?m)^ {4}apiVersion: kubescheduler(?:.*\n)(?: {4}.*\n)+", notes(control_plane, values))
     assert block is not None
     printed = yaml.safe_load(block[0])
-    tls = printed["extenders"][0].get("tlsConfig", {})
-    assert tls.pop("serverName", "") == (f"loadaware.{NAMESPACE}.svc" if files else "")
     paths = {option: f"/etc/kubernetes/loadaware/{file}" for option, file in files.items()}
+    paths |= {"server_name": f"loadaware.{NAMESPACE}.svc"} if files else {}
     url = f"{'https' if files else 'http'}://10.0.0.7:8090"
     config = parse(json.dumps(values.get("config", {})))
     expected = schedule_configuration(config, url=url, kubeconfig="/etc/kubernetes/scheduler.conf", **paths)  # type: ignore[arg-type]
@@ -116,6 +115,16 @@ def test_the_notes_warn_of_binding_for_everybody(control_plane: ControlPlane) ->
     assert "WARNING: extender.bind" in notes(control_plane, {"extender": {"bind": True}})
     guarded = {"extender": {"bind": True}, "tls": {"mode": "generated", "clientAuth": True}}
     assert "WARNING" not in notes(control_plane, guarded)
+
+
+def test_the_notes_warn_of_plugins_that_are_not_ours_because_the_image_must_bring_them(
+    control_plane: ControlPlane,
+) -> None:
+    scorers, filters = [{"name": "EntropicRisk"}, {"name": "CoolestNode"}], [{"name": "UsageTreshold"}]
+    said = notes(control_plane, {"config": {"profiles": [{"scorers": scorers, "filters": filters}]}})
+    assert "WARNING: CoolestNode is not among loadaware's own scorers" in said
+    assert "WARNING: UsageTreshold is not among loadaware's own filters" in said
+    assert said.count("WARNING") == 2
 
 
 # -- What the API server takes ----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from tests.parts.kubernetes_api import KubernetesApi
 from tests.parts.loadaware_process import LoadAware
 from tests.parts.processes import NotYetError, wait_for
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 CAPACITY: dict[str, Any] = {"cpu": "8", "memory": "32Gi"}
 USAGE = {"cold": "10%", "hot": "95%"}
@@ -30,8 +30,9 @@ EVENTS = "/api/v1/namespaces/default/events"
 class Guarded:
     """A loadaware that shows a certificate and asks for one, and the files of both sides."""
 
-    def __init__(self, folder: Path, api: KubernetesApi) -> None:
+    def __init__(self, folder: Path, api: KubernetesApi, *, dns: str = "") -> None:
         folder.mkdir(parents=True)
+        self._dns = dns
         self.authority = Authority(folder / "authority", "authority")
         self.scheduler = self.authority.issue("kube-scheduler")
         self._files = KeyPair(folder / "tls.crt", folder / "tls.key")
@@ -45,18 +46,19 @@ class Guarded:
             "clientCaFile": str(self.authority.certificate),
         }
         config = {"server": {"tls": tls}, "profiles": [PROFILE]}
-        self.loadaware = LoadAware(folder, config=config, state=state).trust(self.authority.certificate, self.scheduler)
+        self.loadaware = LoadAware(folder, config=config, state=state)
+        self.loadaware.trust(self.authority.certificate, self.scheduler, name=dns)
 
     def renew(self, name: str) -> None:
         """New files in place of the old ones, one after the other as a careless tool writes them."""
-        issued = self.authority.issue(name)
+        issued = self.authority.issue(name, dns=self._dns)
         shutil.copy(issued.certificate, self._files.certificate)
         shutil.copy(issued.key, self._files.key)
 
-    def schedule_config(self, authority: Path, shown: KeyPair) -> str:
+    def schedule_config(self, authority: Path, shown: KeyPair, *options: str) -> str:
         """Printed for these files; not ignorable, so that nothing goes wrong unnoticed."""
         files = ["--ca-file", str(authority), "--cert-file", str(shown.certificate), "--key-file", str(shown.key)]
-        return self.loadaware.schedule_config(*files).replace("ignorable: true", "ignorable: false")
+        return self.loadaware.schedule_config(*files, *options).replace("ignorable: true", "ignorable: false")
 
     def in_force(self) -> int:
         """How many times new certificates were taken."""
@@ -87,7 +89,7 @@ def test_both_sides_check_each_other_and_certificates_are_renewed_under_load_wit
                 wait_for(lambda: guarded.in_force() >= renewal, 30, "the new certificate", loadaware.process)  # noqa: B023 - called at once
                 wait_for(lambda: hammer.answered > answered + 50, 30, "calls to go on", loadaware.process)  # noqa: B023 - called at once
         assert hammer.failures == []
-        with pytest.raises(requests.ConnectionError):
+        with pytest.raises(requests.ConnectionError, match="certificate required"):
             requests.post(f"{loadaware.url}/prioritize", json=question(), verify=str(authority), timeout=5)
         found = examine(
             str(loadaware.config_file),
@@ -113,10 +115,28 @@ def test_kube_scheduler_refuses_us_if_another_authority_signed_our_certificate(
             guarded.schedule_config(guarded.authority.certificate, stranger.issue("who"))
         ):
             api.add_pod("refused", **SMALL)
-            wait_for(lambda: refused(api, "refused", f'Post "{guarded.loadaware.url}/filter"'), 30, "our refusal")
+            wait_for(lambda: refused(api, "refused", "tls: unknown certificate authority"), 30, "our refusal")
         right = guarded.schedule_config(guarded.authority.certificate, guarded.scheduler)
         with control_plane.start_scheduler(right):
             assert set(api.nodes_of(["refusing", "refused"]).values()) == {"cold"}
+
+
+def test_kube_scheduler_checks_the_name_of_our_certificate_where_it_calls_an_address(
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
+) -> None:
+    """As with a cluster IP, which a certificate for the Service's name does not have."""
+    service = "loadaware.kube-system.svc"
+    guarded = Guarded(folder, api, dns=service)
+    files = guarded.authority.certificate, guarded.scheduler
+    with guarded.loadaware:
+        with control_plane.start_scheduler(guarded.schedule_config(*files)):
+            api.add_pod("by-address", **SMALL)
+            wait_for(lambda: refused(api, "by-address", "it doesn't contain any IP SANs"), 30, "its refusal")
+        with control_plane.start_scheduler(guarded.schedule_config(*files, "--server-name", "another.svc")):
+            api.add_pod("by-another", **SMALL)
+            wait_for(lambda: refused(api, "by-another", f"certificate is valid for {service}"), 30, "its refusal")
+        with control_plane.start_scheduler(guarded.schedule_config(*files, "--server-name", service)):
+            assert set(api.nodes_of(["by-address", "by-another"]).values()) == {"cold"}
 
 
 def refused(api: KubernetesApi, pod: str, why: str) -> bool:

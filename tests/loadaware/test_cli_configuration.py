@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.loadaware.command_line import printed, refused
+from tests.loadaware.command_line import printed, refused, run
 
 
 def test_check_config_sums_up_a_good_file(here: Path) -> None:
@@ -93,12 +93,30 @@ def test_schedule_config_can_ask_for_preemption_and_binding(here: Path) -> None:
     assert (extender["preemptVerb"], extender["bindVerb"]) == ("preempt", "bind")
 
 
+@pytest.mark.parametrize(
+    ("profiles", "warned"),
+    [
+        ("[{}]", False),
+        ("[{schedulerName: calm}]", True),
+        ("[{schedulerName: calm}, {shadow: true}]", True),
+        ("[{schedulerName: calm}, {}]", False),
+    ],
+)
+def test_schedule_config_warns_if_plain_pods_would_have_no_profile(here: Path, profiles: str, warned: bool) -> None:
+    (here / "ours.yaml").write_text(f"profiles: {profiles}")
+    result = run("schedule-config", "--config", "ours.yaml")
+    assert result.exit_code == 0
+    for text in (result.stderr, result.stdout):
+        assert ("No profile is called default-scheduler" in text) == warned
+
+
 def test_every_option_of_schedule_config_reaches_the_document(here: Path) -> None:
-    files = ["--ca-file", "/ca", "--cert-file", "/cert", "--key-file", "/key", "--kubeconfig-path", ""]
+    files = ["--ca-file", "/ca", "--server-name", "ours", "--cert-file", "/cert", "--key-file", "/key"]
+    files += ["--kubeconfig-path", ""]
     flags = ["--whole-nodes", "--no-leader-elect", "--url", "https://loadaware:8443"]
     document = yaml.safe_load(printed("schedule-config", *files, *flags))
     assert "clientConnection" not in document
     assert document["leaderElection"] == {"leaderElect": False}
     (extender,) = document["extenders"]
-    assert extender["tlsConfig"] == {"caFile": "/ca", "certFile": "/cert", "keyFile": "/key"}
+    assert extender["tlsConfig"] == {"caFile": "/ca", "serverName": "ours", "certFile": "/cert", "keyFile": "/key"}
     assert (extender["enableHTTPS"], extender["nodeCacheCapable"]) == (True, False)

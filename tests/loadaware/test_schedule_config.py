@@ -129,6 +129,7 @@ def test_profiles_of_different_range_have_a_comment_each() -> None:
         ({"url": ""}, "is no http or https address"),
         ({"url": "http://loadaware:port"}, "is no http or https address"),
         ({"url": "http://a", "ca_file": "/ca"}, "--ca-file: is for an https address, not http://a"),
+        ({"url": "http://a", "server_name": "b"}, "--server-name: is for an https address, not http://a"),
         ({"url": "http://a", "key_file": "/key"}, "--key-file: is for an https address, not http://a"),
         ({"url": "https://a", "cert_file": "/cert"}, "--cert-file: needs --key-file beside it"),
         ({"url": "https://a", "key_file": "/key"}, "--key-file: needs --cert-file beside it"),

@@ -56,15 +56,15 @@ class Authority:
         )
         self.certificate = _write(folder / f"{name}.crt", _pem(certificate))
 
-    def issue(self, name: str) -> KeyPair:
-        """A pair good for a server on loopback and for a client called `name`."""
+    def issue(self, name: str, *, dns: str = "") -> KeyPair:
+        """A pair good for a server on loopback (or, with `dns`, of that name alone) and for a client called `name`."""
         key = new_key()
         usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
         certificate = (
             self._builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), key)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(usages, critical=False)
-            .add_extension(x509.SubjectAlternativeName(LOOPBACK_NAMES), critical=False)
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName(dns)] if dns else LOOPBACK_NAMES), critical=False)
             .sign(self._key, hashes.SHA256())
         )
         path = _write(self._folder / f"{name}.crt", _pem(certificate))

@@ -13,12 +13,24 @@ from typing import Any, Self
 
 import requests
 import yaml
+from requests.adapters import HTTPAdapter
 
 from tests.parts.certificates import KeyPair
 from tests.parts.processes import NotYetError, Process, free_port, wait_for
 
 START_SECONDS = 30.0
 TIMEOUT_SECONDS = 5.0
+
+
+class _Named(HTTPAdapter):
+    """Asks an address for the certificate of a name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        super().__init__()
+
+    def init_poolmanager(self, *arguments: Any, **settings: Any) -> None:
+        super().init_poolmanager(*arguments, **settings, server_hostname=self._name, assert_hostname=self._name)
 
 
 class LoadAware:
@@ -31,6 +43,7 @@ class LoadAware:
         config: Mapping[str, Any] | None = None,
         state: Mapping[str, Any] | None = None,
         kubeconfig: Path | None = None,
+        log_level: str = "debug",
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.port = port = free_port()
@@ -39,7 +52,7 @@ class LoadAware:
         people = {"port": None}  # several of them run on this machine
         self.config_file.write_text(yaml.safe_dump({"people": people, **(config or {})}))
         command = [sys.executable, "-m", "loadaware", "serve", "--address", "127.0.0.1", "--port", str(port)]
-        command += ["--config", str(self.config_file), "--log-level", "debug"]
+        command += ["--config", str(self.config_file), "--log-level", log_level]
         if state is not None:
             (folder / "state.yaml").write_text(yaml.safe_dump(dict(state)))
             command += ["--state", str(folder / "state.yaml")]
@@ -49,9 +62,13 @@ class LoadAware:
         self._session = requests.Session()
         self._session.trust_env = False
 
-    def trust(self, authority: Path, shown: KeyPair | None = None) -> Self:
-        """Its configuration makes it serve https: believe it by this authority, and show it that certificate."""
+    def trust(self, authority: Path, shown: KeyPair | None = None, *, name: str = "") -> Self:
+        """Its configuration makes it serve https: believe it by this authority (and if its certificate has another name
+        than its address, by that), and show it that certificate.
+        """
         self.url = self.url.replace("http:", "https:")
+        if name:
+            self._session.mount("https://", _Named(name))
         self._session.verify = str(authority)
         self._session.cert = (str(shown.certificate), str(shown.key)) if shown else None
         return self
@@ -133,6 +150,11 @@ class LoadAware:
             return True
 
         wait_for(as_expected, deadline_seconds, f"usage of {dict(cores)}", self.process)
+
+    def total(self, series: str) -> float:
+        """The sum of all samples of a series."""
+        lines = [line for line in self.get("/metrics").text.splitlines() if line.startswith(f"{series}{{")]
+        return sum(float(line.rpartition(" ")[2]) for line in lines)
 
     def metric(self, line_start: str) -> float:
         """The value of the sample whose line starts so; zero if there is none."""
