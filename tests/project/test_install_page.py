@@ -154,6 +154,25 @@ def test_every_link_leads_somewhere_and_the_readme_leads_here(page: str) -> None
     assert f"(docs/{page})" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("page", "steps"),
+    [
+        ("from-trimaran.md", ["helm install", "mode=active", "scale --replicas=0", "schedulerNames={trimaran}"]),
+        (
+            "from-koordinator.md",
+            ["helm install", "mode=active", "scale --replicas=0", "schedulerNames={koord-scheduler}"],
+        ),
+        ("from-tas.md", ["helm install", "loadaware shadow", "mode=active"]),
+    ],
+)
+def test_newcomers_install_in_shadow_turn_it_up_and_only_then_retire_what_they_had(page: str, steps: list[str]) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    commands = "".join(re.findall(r"(?s)```sh\n(.*?)```", text))
+    assert [commands.count(step) for step in steps] == [1] * len(steps)
+    assert sorted(steps, key=commands.index) == steps
+    assert "(install.md#turn-it-up-from-shadow)" in text.partition("```sh")[0]
+
+
 @pytest.mark.parametrize("page", ["from-trimaran.md", "from-koordinator.md", "from-tas.md"])
 def test_the_configuration_on_a_page_for_newcomers_is_accepted_and_its_args_are_explained(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
