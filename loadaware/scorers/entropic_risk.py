@@ -41,7 +41,9 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
     when: ClassVar[str] = "Always a good first choice: it needs no thresholds, spreads bursts and avoids risky nodes."
     beware: ClassVar[str] = (
         "It learns: of a workload never seen before only its names tell, and where names tell nothing it is taken to "
-        "behave like the rest of the cluster. It lets more replicas share a node than the default scores do."
+        "behave like the rest of the cluster. It lets more replicas share a node than the default scores do. And it "
+        "forgets slowly: what a pod used counts half after an hour, so a node where one had a hot spell is avoided for "
+        "hours after it, unless that pod goes."
     )
 
     in_flight_rule: ClassVar[str] = "MissingHour"
