@@ -149,7 +149,7 @@ def race(folder: Path, settings: RaceSettings, say: Callable[[str], None]) -> di
         config = {"source": cluster.source("MetricsServer"), "interval": "5s", "profiles": [profile]}
         kubeconfig = cluster.control_plane.kubeconfig
         with (
-            LoadAware(folder / "loadaware", config=config, kubeconfig=kubeconfig) as loadaware,
+            LoadAware(folder / "loadaware", config=config, kubeconfig=kubeconfig, log_level="info") as loadaware,
             cluster.control_plane.start_scheduler(PLAIN_SCHEDULER),
             cluster.control_plane.start_scheduler(loadaware.schedule_config()),
         ):

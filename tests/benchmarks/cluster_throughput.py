@@ -22,9 +22,7 @@ from tests.parts.scheduler import PLAIN_SCHEDULER, Scheduler
 
 BARE, NAMES, WHOLE_NODES = "bare", "names", "whole nodes"
 AS_IT_COMES, LIFTED = "as it comes", "limit lifted"
-WAYS = (
-    (AS_IT_COMES, BARE), (AS_IT_COMES, NAMES), (LIFTED, BARE), (LIFTED, NAMES), (LIFTED, WHOLE_NODES),
-)  # fmt: skip
+WAYS = tuple((limit, extender) for limit in (AS_IT_COMES, LIFTED) for extender in (BARE, NAMES, WHOLE_NODES))
 """The limit on kube-scheduler's calls, and the extender."""
 Way = tuple[str, str]
 COUNTER = "scheduler_schedule_attempts_total{"
@@ -42,8 +40,9 @@ def measure(folder: Path, nodes: int, pods: int, rounds: int, say: Callable[[str
         say(f"{nodes} nodes are there")
         load = {name: 10.0 + number % 50 for number, name in enumerate(names)}
         with LoadWatcherServer(load) as watcher:
-            config = {"source": {"type": "LoadWatcher", "url": watcher.url}, "log": {"level": "info"}}
-            with LoadAware(folder / "loadaware", config=config, kubeconfig=control_plane.kubeconfig) as loadaware:
+            config = {"source": {"type": "LoadWatcher", "url": watcher.url}}
+            kubeconfig = control_plane.kubeconfig
+            with LoadAware(folder / "loadaware", config=config, kubeconfig=kubeconfig, log_level="info") as loadaware:
                 loadaware.wait_until_measured(set(names), 300)
                 configs = {
                     BARE: PLAIN_SCHEDULER,
