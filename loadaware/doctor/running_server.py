@@ -34,6 +34,7 @@ class _Source(msgspec.Struct, rename="camel"):
 class _Readiness(msgspec.Struct, rename="camel"):
     ready: bool
     measured: bool = False
+    mode: str = "active"
     data_age_seconds: float | None = None
     quarantined: dict[str, str] = {}
     source: _Source = msgspec.field(default_factory=_Source)
@@ -73,6 +74,7 @@ def check_server(url: str, config: Config, timeout_seconds: float, files: Server
             yield fail(WHAT, str(error), _UNREACHABLE)
             return
     yield _judge_readiness(base, readiness)
+    yield _judge_mode(readiness.mode)
     yield from _judge_source(readiness.source)
     yield _judge_age(readiness, config)
     yield _judge_nodes(beliefs.nodes)
@@ -108,6 +110,11 @@ def _judge_readiness(base: str, readiness: _Readiness) -> Finding:
     if readiness.ready:
         return ok(WHAT, f"{base} is ready")
     return warn(WHAT, f"{base} answers but is not ready yet", "wait for its first reading; if none comes, see its log")
+
+
+def _judge_mode(mode: str) -> Finding:
+    told = "kube-scheduler gets neutral answers until mode is active" if mode == "shadow" else "its answers count"
+    return ok(f"{WHAT} mode", f"{mode}: {told}")
 
 
 def _judge_source(source: _Source) -> Iterator[Finding]:

@@ -40,6 +40,7 @@ def test_doctor_understands_what_a_running_server_tells_of_itself(here: Path) ->
         result = run("doctor", "--kubeconfig", "nowhere", "--server", url, "--output", "json")
     told = {finding["what"]: finding for finding in json.loads(result.stdout)}
     assert told["loadaware server"]["detail"] == f"{url} is ready"
+    assert told["loadaware server mode"]["detail"] == "active: its answers count"
     assert told["loadaware server window"]["detail"] == "a frozen state: it never ages"
     assert told["loadaware server nodes"]["detail"] == "2 of 3 nodes measured; missing: unknown"
     assert told["loadaware server requests"]["detail"] == "1 answered since its start"

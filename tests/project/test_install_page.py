@@ -96,6 +96,7 @@ def findings() -> list[Finding]:
         running_server._judge_age(OLD, Config()),
         running_server._judge_quarantine(quarantined()),
         running_server._judge_requests(0),
+        running_server._judge_mode("shadow"),
     ]
 
 
