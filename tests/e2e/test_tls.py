@@ -1,5 +1,6 @@
 """Certificates between kube-scheduler and us: both sides checked, renewed under load, refused when they are wrong."""
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ PROFILE = {
     "filters": [{"name": "UsageThreshold", "args": {"thresholds": {"cpu": 90}}}],
     "scorers": [{"name": "LoadVariationRiskBalancing"}],
 }
+CLOSED = r"EOF|reset by peer|broken pipe"
+"""How a client without the right certificate sees us: we close in the middle of the handshake, without an alert."""
 EVENTS = "/api/v1/namespaces/default/events"
 
 
@@ -89,7 +92,7 @@ def test_both_sides_check_each_other_and_certificates_are_renewed_under_load_wit
                 wait_for(lambda: guarded.in_force() >= renewal, 30, "the new certificate", loadaware.process)  # noqa: B023 - called at once
                 wait_for(lambda: hammer.answered > answered + 50, 30, "calls to go on", loadaware.process)  # noqa: B023 - called at once
         assert hammer.failures == []
-        with pytest.raises(requests.ConnectionError, match="certificate required"):
+        with pytest.raises(requests.ConnectionError, match=CLOSED):
             requests.post(f"{loadaware.url}/prioritize", json=question(), verify=str(authority), timeout=5)
         found = examine(
             str(loadaware.config_file),
@@ -115,7 +118,7 @@ def test_kube_scheduler_refuses_us_if_another_authority_signed_our_certificate(
             guarded.schedule_config(guarded.authority.certificate, stranger.issue("who"))
         ):
             api.add_pod("refused", **SMALL)
-            wait_for(lambda: refused(api, "refused", "tls: unknown certificate authority"), 30, "our refusal")
+            wait_for(lambda: refused(api, "refused", rf'/filter": .*({CLOSED})'), 30, "our refusal")
         right = guarded.schedule_config(guarded.authority.certificate, guarded.scheduler)
         with control_plane.start_scheduler(right):
             assert set(api.nodes_of(["refusing", "refused"]).values()) == {"cold"}
@@ -140,8 +143,8 @@ def test_kube_scheduler_checks_the_name_of_our_certificate_where_it_calls_an_add
 
 
 def refused(api: KubernetesApi, pod: str, why: str) -> bool:
-    """Whether kube-scheduler says so in an event of the pod, which is not bound."""
+    """Whether kube-scheduler says so (a pattern) in an event of the pod, which is not bound."""
     said = [event["message"] for event in api.get(EVENTS, fieldSelector=f"involvedObject.name={pod}")["items"]]
-    if not any(why in message for message in said):
+    if not any(re.search(why, message) for message in said):
         raise NotYetError(f"{pod}: {said}")
     return "nodeName" not in api.get(f"/api/v1/namespaces/default/pods/{pod}")["spec"]
