@@ -178,6 +178,18 @@ def test_two_replicas_stand_apart_and_one_may_go() -> None:
     assert (budget["maxUnavailable"], budget["selector"]) == (1, spec["selector"])
 
 
+@pytest.mark.parametrize(
+    ("server", "seconds"),
+    [({}, 30), ({"leaving": "1m30s"}, 5 + 90 + 10 + 10), ({"leaving": "0s", "drain": "500ms"}, 5 + 0 + 1 + 10)],
+)
+def test_the_kubelet_waits_for_as_long_as_leaving_and_the_last_requests_may_take(server: Values, seconds: int) -> None:
+    found = rendered({"config": {"server": server}})
+    pod = workload(found)["spec"]["template"]["spec"]
+    section = configuration(found).server
+    hook = container(found)["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert pod["terminationGracePeriodSeconds"] == seconds >= hook + section.leaving + section.drain
+
+
 def test_services_find_the_pods_by_their_labels_and_the_port_by_its_name() -> None:
     found = rendered({"port": 9000, "service": {"clusterIP": "10.0.0.7"}})
     labels = workload(found)["spec"]["template"]["metadata"]["labels"]

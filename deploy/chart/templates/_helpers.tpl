@@ -149,6 +149,26 @@ app.kubernetes.io/component: second-scheduler
 {{- or (and .Values.demand.stateFile .Values.demand.persistence.enabled) (hasPrefix "claim" (include "loadaware.historyVolume" .)) | ternary "yes" "" -}}
 {{- end -}}
 
+{{- /* A duration of the configuration, such as 2m30s, in whole seconds. */ -}}
+{{- define "loadaware.seconds" -}}
+{{- $units := dict "ms" 0.001 "s" 1.0 "m" 60.0 "h" 3600.0 "d" 86400.0 -}}
+{{- $sum := 0.0 -}}
+{{- range regexFindAll "[0-9.]+(ms|s|m|h|d)" . -1 -}}
+{{- $sum = addf $sum (mulf (regexFind "[0-9.]+" . | float64) (get $units (regexFind "[a-z]+" .))) -}}
+{{- end -}}
+{{- ceil $sum | int -}}
+{{- end -}}
+
+{{- define "loadaware.preStopSeconds" -}}5{{- end -}}
+
+{{- /* How long the kubelet must wait for our end: the hook, then leaving, then requests under way, and a while to save. */ -}}
+{{- define "loadaware.graceSeconds" -}}
+{{- $server := .Values.config.server | default dict -}}
+{{- $leaving := include "loadaware.seconds" (get $server "leaving" | default "5s") | int -}}
+{{- $drain := include "loadaware.seconds" (get $server "drain" | default "10s") | int -}}
+{{- add (include "loadaware.preStopSeconds" . | int) $leaving $drain 10 -}}
+{{- end -}}
+
 {{- /* What changes only with a restart, as a fingerprint. */ -}}
 {{- define "loadaware.restartKey" -}}
 {{- $config := include "loadaware.config" . | fromYaml -}}
@@ -236,6 +256,14 @@ seccompProfile:
 {{- define "loadaware.clusterVersion" -}}
 {{- $version := semver .Capabilities.KubeVersion.Version -}}
 v{{ $version.Major }}.{{ $version.Minor }}.{{ $version.Patch }}
+{{- end -}}
+
+{{- /* How doctor finds us in our own pod. Whether a certificate of yours has a name for that, the chart cannot know. */ -}}
+{{- define "loadaware.doctorOptions" -}}
+{{- if and .Values.people.enabled (ne .Values.tls.mode "secret") }} --server {{ include "loadaware.scheme" . }}://127.0.0.1:{{ .Values.people.port }}
+{{- if include "loadaware.tls" . }} --ca-file /etc/loadaware-tls/ca.crt{{ end -}}
+{{- if include "loadaware.clientAuth" . }} --cert-file /etc/loadaware-tls/tls.crt --key-file /etc/loadaware-tls/tls.key{{ end -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "loadaware.secondSchedulerConfig" -}}

@@ -50,7 +50,7 @@ spec:
   priorityClassName: {{ . }}
   {{- end }}
   enableServiceLinks: false
-  terminationGracePeriodSeconds: 30
+  terminationGracePeriodSeconds: {{ include "loadaware.graceSeconds" . }}
   securityContext:
     {{- include "loadaware.podSecurityContext" . | nindent 4 }}
   containers:
@@ -100,7 +100,7 @@ spec:
       lifecycle:
         preStop:
           sleep:
-            seconds: 5 # until nobody is sent here any more
+            seconds: {{ include "loadaware.preStopSeconds" . }} # until nobody is sent here any more
       resources:
         {{- toYaml .Values.resources | nindent 8 }}
       securityContext:
