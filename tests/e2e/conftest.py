@@ -2,6 +2,11 @@
 
 Programs that are missing are built before the first test, where no test's time limit runs. When a test fails,
 the logs of every process are kept, and the summary says where. Each worker has a control plane of its own.
+
+What reads usage is tested from metrics-server and from Prometheus: placements by load, bursts, a node without metrics.
+The rest does not depend on where usage comes from, as every source ends in the same window, and takes the one that
+is quickest: a frozen state or a load-watcher for verbs, profiles, constraints, certificates, replicas and what dies;
+metrics-server for rights, the ladder and learned demand; Prometheus, with a sample each second, for load that changes.
 """
 
 import re

@@ -15,7 +15,7 @@ from tests.parts.loadaware_process import LoadAware
 from tests.parts.scheduler import PLAIN_SCHEDULER
 from tests.parts.wire_tap import WireTap
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 LOADS = {"calm-1": "800m", "calm-2": "1", "calm-3": "1200m", "hot-1": "7200m", "hot-2": "7600m"}
 CORES = {"calm-1": 0.8, "calm-2": 1.0, "calm-3": 1.2, "hot-1": 7.2, "hot-2": 7.6}

@@ -69,9 +69,12 @@ class Kwok:
         pods: str = "110",
         load: str | None = None,
         labels: Mapping[str, str] | None = None,
+        measured: bool = True,
     ) -> None:
-        """A node that is up. With a load, such as "6500m", a pod of its own uses so much CPU."""
-        annotations = {"metrics.k8s.io/resource-metrics-path": resource_path(name)}
+        """A node that is up. With a load, such as "6500m", a pod of its own uses so much CPU. metrics-server finds its
+        usage if it is to be `measured`.
+        """
+        annotations = {"metrics.k8s.io/resource-metrics-path": resource_path(name)} if measured else {}
         body = objects.node(name, labels=labels, annotations=annotations)
         capacity = {"cpu": cpu, "memory": memory, "pods": pods}
         self._api.create(NODES, body | {"status": {"capacity": capacity, "allocatable": capacity}})
