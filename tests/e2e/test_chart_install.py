@@ -202,7 +202,7 @@ def test_generated_certificates_stay_over_an_upgrade(control_plane: ControlPlane
 
 
 def test_the_process_runs_with_the_account_and_the_configuration_of_the_chart(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
 ) -> None:
     """No metrics-server is there: log and doctor say so, and it goes on, ready once its grace is over."""
     api.add_ready_node("node-a")
@@ -210,7 +210,7 @@ def test_the_process_runs_with_the_account_and_the_configuration_of_the_chart(
     with installed(control_plane, values):
         token = control_plane.service_account_token(NAMESPACE, "loadaware")
         kubeconfig = control_plane.kubeconfig_for("chart", token)
-        with LoadAware(tmp_path, config=config_map(api), kubeconfig=kubeconfig) as loadaware:
+        with LoadAware(folder, config=config_map(api), kubeconfig=kubeconfig) as loadaware:
             wait_for(lambda: loadaware.get("/readyz").ok, 30, "readiness without metrics", loadaware.process)
             wait_for(lambda: UNSERVED in source_of(loadaware)["lastError"], 30, "the error", loadaware.process)
             wait_for(lambda: source_of(loadaware)["forbidden"] == [], 30, "the rights", loadaware.process)
@@ -259,7 +259,7 @@ def triples(rule: dict[str, Any]) -> set[tuple[str, str, str]]:
 
 
 def test_the_second_scheduler_runs_with_the_account_and_the_configuration_of_the_chart(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
 ) -> None:
     """It becomes leader of a lease of its own, asks us, and takes the pods that name it, and no others."""
     api.add_ready_node("node-a")
@@ -268,7 +268,7 @@ def test_the_second_scheduler_runs_with_the_account_and_the_configuration_of_the
     active = {"mode": "active", "demand": {"stateFile": False, "handOver": False}}
     with (
         installed(control_plane, {**active, "secondScheduler": {"enabled": True}}),
-        LoadAware(tmp_path, config=config_map(api), state=state) as loadaware,
+        LoadAware(folder, config=config_map(api), state=state) as loadaware,
         second_scheduler(control_plane, config_map(api, "loadaware-scheduler"), loadaware.url),
     ):
         api.add_pod("not-ours", requests={"cpu": "100m"})
@@ -281,15 +281,15 @@ def test_the_second_scheduler_runs_with_the_account_and_the_configuration_of_the
 
 
 def test_generated_certificates_hold_between_kube_scheduler_and_us_and_keep_others_out(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
 ) -> None:
     api.add_ready_node("node-a")
     api.add_ready_node("node-b")
     state = {"nodes": [node_state("node-a", "90%"), node_state("node-b", "10%")]}
     values = {"mode": "active", "demand": {"stateFile": False}, "secondScheduler": {"enabled": True}}
     with installed(control_plane, {**values, "tls": {"mode": "generated", "clientAuth": True}}):
-        ours, theirs = (saved(api, name, tmp_path / name) for name in ("loadaware-tls", "loadaware-client-tls"))
-        loadaware = LoadAware(tmp_path, config=moved(config_map(api), ours), state=state)
+        ours, theirs = (saved(api, name, folder / name) for name in ("loadaware-tls", "loadaware-client-tls"))
+        loadaware = LoadAware(folder, config=moved(config_map(api), ours), state=state)
         loadaware.url = loadaware.url.replace("http:", "https:")
         loadaware._session.verify = str(ours / "ca.crt")
         loadaware._session.cert = (str(theirs / "tls.crt"), str(theirs / "tls.key"))
@@ -305,7 +305,7 @@ def test_generated_certificates_hold_between_kube_scheduler_and_us_and_keep_othe
 
 def saved(api: KubernetesApi, secret: str, folder: Path) -> Path:
     """The files of a secret, as a volume shows them."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for name, content in api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{secret}")["data"].items():
         (folder / name).write_bytes(base64.b64decode(content))
     return folder

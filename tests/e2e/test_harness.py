@@ -79,10 +79,10 @@ def test_a_second_scheduler_starts_after_the_first_has_stopped(control_plane: Co
             assert api.node_of(name) == "node-a"
 
 
-def test_a_backfilled_prometheus_answers_about_the_past_and_the_present(tmp_path: Path) -> None:
+def test_a_backfilled_prometheus_answers_about_the_past_and_the_present(folder: Path) -> None:
     now = int(time.time())
     samples = "".join(f'load{{node="a"}} {age} {now - age}\n' for age in range(7200, -1, -60))
-    server = PrometheusServer(tmp_path)
+    server = PrometheusServer(folder)
     server.backfill(f"# TYPE load gauge\n{samples}")
     with server:
         [series] = server.query('load{node="a"}', at=now - 3600)
@@ -90,10 +90,10 @@ def test_a_backfilled_prometheus_answers_about_the_past_and_the_present(tmp_path
         assert server.query("count_over_time(load[2h5m])")[0]["value"][1] == "121"
 
 
-def test_a_prometheus_sees_what_its_target_serves_now(tmp_path: Path) -> None:
+def test_a_prometheus_sees_what_its_target_serves_now(folder: Path) -> None:
     with (
         MetricsExporter('load{node="a"} 1\n') as exporter,
-        PrometheusServer(tmp_path, scrape_targets=[exporter.target]) as server,
+        PrometheusServer(folder, scrape_targets=[exporter.target]) as server,
     ):
         server.wait_for_series('load{node="a",job="test"} == 1')
         exporter.text = 'load{node="a"} 2\n'

@@ -76,13 +76,13 @@ def keeping_up_to_date(exporter: MetricsExporter, nodes: LoadedNodes) -> Iterato
 
 
 def test_pods_go_where_the_scores_of_a_frozen_state_say(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
 ) -> None:
     for name in ("cold", "warm", "hot"):
         api.add_ready_node(name, cpu="8", memory="32Gi")
     state = state_of({"cold": 10, "warm": 50, "hot": 90})
     with (
-        LoadAware(tmp_path, config=SPREADING, state=state) as loadaware,
+        LoadAware(folder, config=SPREADING, state=state) as loadaware,
         control_plane.start_scheduler(loadaware.schedule_config()),
     ):
         api.add_pod("first", requests={"cpu": "100m", "memory": "100Mi"})
@@ -92,14 +92,14 @@ def test_pods_go_where_the_scores_of_a_frozen_state_say(
 
 @pytest.mark.parametrize("option", ["--node-cache-capable", "--whole-nodes"])
 def test_a_filter_keeps_pods_off_a_busy_node_with_names_and_with_whole_nodes(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path, option: str
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path, option: str
 ) -> None:
     for name in ("busy", "free-1", "free-2"):
         api.add_ready_node(name, cpu="8", memory="32Gi")
     config = {"profiles": [{"filters": [{"name": "UsageThreshold", "args": {"thresholds": {"cpu": 60}}}]}]}
     state = state_of({"busy": 80, "free-1": 20, "free-2": 20})
     with (
-        LoadAware(tmp_path, config=config, state=state) as loadaware,
+        LoadAware(folder, config=config, state=state) as loadaware,
         control_plane.start_scheduler(loadaware.schedule_config(option)),
     ):
         names = [f"pod-{number}" for number in range(6)]
@@ -111,7 +111,7 @@ def test_a_filter_keeps_pods_off_a_busy_node_with_names_and_with_whole_nodes(
 
 
 def test_pods_avoid_a_hot_node_measured_by_prometheus_and_a_burst_spreads_over_the_others(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
 ) -> None:
     cores = {"node-1": 1.0, "node-2": 1.0, "node-3": 1.0, "node-hot": 7.6}
     for name in cores:
@@ -120,10 +120,10 @@ def test_pods_avoid_a_hot_node_measured_by_prometheus_and_a_burst_spreads_over_t
     with (
         MetricsExporter(nodes.text()) as exporter,
         keeping_up_to_date(exporter, nodes),
-        PrometheusServer(tmp_path / "prometheus", scrape_targets=[exporter.target], config=None) as prometheus,
+        PrometheusServer(folder / "prometheus", scrape_targets=[exporter.target], config=None) as prometheus,
     ):
         config = {**SPREADING, "source": {"type": "Prometheus", "url": prometheus.url, "rateWindow": "5s"}}
-        with LoadAware(tmp_path, config=config, kubeconfig=control_plane.kubeconfig) as loadaware:
+        with LoadAware(folder, config=config, kubeconfig=control_plane.kubeconfig) as loadaware:
             loadaware.wait_until_measured(set(cores))
             with control_plane.start_scheduler(loadaware.schedule_config()):
                 names = [f"pod-{number}" for number in range(12)]
@@ -142,11 +142,11 @@ def test_pods_avoid_a_hot_node_measured_by_prometheus_and_a_burst_spreads_over_t
 
 
 def test_scheduling_goes_on_when_loadaware_is_gone(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
 ) -> None:
     api.add_ready_node("node-1", cpu="8", memory="32Gi")
     api.add_ready_node("node-2", cpu="8", memory="32Gi")
-    with LoadAware(tmp_path, config=SPREADING, state=state_of({"node-1": 10, "node-2": 20})) as loadaware:
+    with LoadAware(folder, config=SPREADING, state=state_of({"node-1": 10, "node-2": 20})) as loadaware:
         scheduler_config = loadaware.schedule_config()
     with control_plane.start_scheduler(scheduler_config):
         api.add_pod("alone", requests={"cpu": "100m"})

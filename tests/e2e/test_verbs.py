@@ -76,11 +76,11 @@ def add_pod_of(api: KubernetesApi, name: str, priority: int, cpu: str, **spec: A
 
 
 def test_kube_scheduler_lets_us_bind_and_the_pods_are_bound_where_it_said(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
 ) -> None:
     for name in ("cold", "hot"):
         api.add_ready_node(name, cpu="8", memory="32Gi")
-    with serving(control_plane, tmp_path, {"cold": 10, "hot": 90}, SPREADING) as loadaware:
+    with serving(control_plane, folder, {"cold": 10, "hot": 90}, SPREADING) as loadaware:
         config = with_verbs(loadaware.schedule_config(), bindVerb="bind")
         with control_plane.start_scheduler(config):
             for name in ("first", "second"):
@@ -93,10 +93,10 @@ def test_kube_scheduler_lets_us_bind_and_the_pods_are_bound_where_it_said(
 
 
 def test_a_node_that_joined_after_the_last_snapshot_is_bound_to_all_the_same(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
 ) -> None:
     api.add_ready_node("old", cpu="8", memory="32Gi")
-    with serving(control_plane, tmp_path, {"old": 10}, SPREADING) as loadaware:
+    with serving(control_plane, folder, {"old": 10}, SPREADING) as loadaware:
         api.add_pod("lonely")
         api.add_ready_node("new", cpu="8", memory="32Gi")
         where = {"PodName": "lonely", "PodNamespace": "default", "Node": "new"}
@@ -111,7 +111,7 @@ def test_a_node_that_joined_after_the_last_snapshot_is_bound_to_all_the_same(
 @pytest.mark.parametrize("option", ["--node-cache-capable", "--whole-nodes"])
 @pytest.mark.usefixtures("priorities")
 def test_preemption_takes_the_node_that_it_helps_and_not_the_one_that_stays_too_busy(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path, option: str
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path, option: str
 ) -> None:
     # Both nodes are full by requests: 7 cores that may not go, 1 core that may. By itself kube-scheduler would take
     # "hot", whose victim is of lower priority: (95 - 12.5) % there stays above 65 %, (60 - 12.5) % on "mild" does not.
@@ -119,7 +119,7 @@ def test_preemption_takes_the_node_that_it_helps_and_not_the_one_that_stays_too_
         api.add_ready_node(node, cpu="8", memory="32Gi")
         add_pod_of(api, f"stays-on-{node}", 1000, "7", nodeName=node)
         add_pod_of(api, f"victim-on-{node}", victim_priority, "1", nodeName=node)
-    with serving(control_plane, tmp_path, {"hot": 95, "mild": 60}, THRESHOLD) as loadaware:
+    with serving(control_plane, folder, {"hot": 95, "mild": 60}, THRESHOLD) as loadaware:
         wait_for(lambda: loadaware.metric("loadaware_bound_pods") == 4, 20, "the watch to tell", loadaware.process)
         config = with_verbs(loadaware.schedule_config(option), preemptVerb="preempt")
         with control_plane.start_scheduler(config):
@@ -132,12 +132,12 @@ def test_preemption_takes_the_node_that_it_helps_and_not_the_one_that_stays_too_
 
 @pytest.mark.usefixtures("priorities")
 def test_preemption_goes_on_when_every_candidate_stays_too_busy(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
 ) -> None:
     api.add_ready_node("hot", cpu="8", memory="32Gi")
     add_pod_of(api, "stays", 1000, "7", nodeName="hot")
     add_pod_of(api, "victim", 0, "1", nodeName="hot")
-    with serving(control_plane, tmp_path, {"hot": 95}, THRESHOLD) as loadaware:
+    with serving(control_plane, folder, {"hot": 95}, THRESHOLD) as loadaware:
         config = with_verbs(loadaware.schedule_config(), preemptVerb="preempt")
         with control_plane.start_scheduler(config):
             add_pod_of(api, "urgent", 1000, "1")
@@ -145,12 +145,12 @@ def test_preemption_goes_on_when_every_candidate_stays_too_busy(
 
 
 def test_when_every_node_is_too_busy_the_pod_runs_all_the_same_and_an_event_says_so(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
 ) -> None:
     for name in ("busy", "busier"):
         api.add_ready_node(name, cpu="8", memory="32Gi")
     with (
-        serving(control_plane, tmp_path, {"busy": 80, "busier": 95}, {**THRESHOLD, "leastPassing": 1}) as loadaware,
+        serving(control_plane, folder, {"busy": 80, "busier": 95}, {**THRESHOLD, "leastPassing": 1}) as loadaware,
         control_plane.start_scheduler(loadaware.schedule_config()),
     ):
         api.add_pod("stubborn", requests={"cpu": "100m"})
@@ -162,26 +162,26 @@ def test_when_every_node_is_too_busy_the_pod_runs_all_the_same_and_an_event_says
 
 
 def test_a_second_loadaware_reads_the_first_as_its_load_watcher(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
 ) -> None:
     for name in ("cold", "hot"):
         api.add_ready_node(name, cpu="8", memory="32Gi")
-    with serving(control_plane, tmp_path / "first", {"cold": 10, "hot": 90}, SPREADING) as first:
+    with serving(control_plane, folder / "first", {"cold": 10, "hot": 90}, SPREADING) as first:
         assert first.get("/watcher/health").ok
         source = {"type": "LoadWatcher", "url": first.url}
         config = {"profiles": [SPREADING], "interval": "1s", "source": source}
-        with LoadAware(tmp_path / "second", config=config, kubeconfig=control_plane.kubeconfig) as second:
+        with LoadAware(folder / "second", config=config, kubeconfig=control_plane.kubeconfig) as second:
             second.wait_until_measured({"cold", "hot"})
             believed = {node["name"]: node["usage"]["cpu"]["mean"] for node in second.get("/nodes").json()["nodes"]}
     assert believed == {"cold": pytest.approx(0.8), "hot": pytest.approx(7.2)}
 
 
 def test_kube_scheduler_binds_by_itself_where_we_cannot_and_may_be_ignored(
-    control_plane: ControlPlane, api: KubernetesApi, tmp_path: Path
+    control_plane: ControlPlane, api: KubernetesApi, folder: Path
 ) -> None:
     api.add_ready_node("node-1", cpu="8", memory="32Gi")
     state = {"nodes": [{"name": "node-1", "capacity": {"cpu": "8", "memory": "32Gi"}}]}
-    with LoadAware(tmp_path, config={"profiles": [SPREADING]}, state=state) as loadaware:
+    with LoadAware(folder, config={"profiles": [SPREADING]}, state=state) as loadaware:
         config = with_verbs(loadaware.schedule_config(), bindVerb="bind", ignorable=True)
         with control_plane.start_scheduler(config):
             api.add_pod("alone", requests={"cpu": "100m"})
