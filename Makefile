@@ -36,6 +36,8 @@ chart: .venv/test.done ## make the chart's copies and schema, and the manifests 
 	@$(BIN)/python -m deploy.make
 benchmark-history: .venv/test.done ## measure what 14 days of a history cost, write docs/benchmarks/history.md (an hour; DAYS=0.25,1: minutes)
 	@$(BIN)/python -m tests.benchmarks.measure_history $(if $(DAYS),--days $(DAYS))
+benchmark-tuning: .venv/test.done ## search profiles on recorded days and measure workers, write docs/benchmarks/tuning.md (TRACES=folder)
+	@$(BIN)/python -m tests.benchmarks.measure_tuning --traces "$(TRACES)"
 baseline: .venv/test.done ## take the work that a request is now as the baseline of the tests
 	@$(BIN)/python -m tests.benchmarks.hot_path_counts --write
 check: .venv/test.done ## lint, format, types, import contracts
@@ -46,7 +48,7 @@ lock: ## pin every dependency anew (needs `uv` on the PATH)
 	@$(UV) --group build pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra tuning --extra tracing --group build --group test pyproject.toml -o requirements/test.txt && $(UV) -c requirements/test.txt --extra notebooks pyproject.toml -o requirements/notebooks.txt && echo pyarrow | $(UV) -c requirements/test.txt - -o requirements/history.txt
 clean: ## remove what was made
 	@rm -rf .venv dist build .coverage* .mypy_cache .ruff_cache .hypothesis
-.PHONY: help setup run test test-slow test-notebooks notebooks integration e2e browser pictures benchmark-quality benchmark benchmark-cluster benchmark-history chart baseline check format lock clean
+.PHONY: help setup run test test-slow test-notebooks notebooks integration e2e browser pictures benchmark-quality benchmark benchmark-cluster benchmark-history benchmark-tuning chart baseline check format lock clean
 
 UV := uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-annotate --no-strip-extras --upgrade --custom-compile-command 'make lock'
 .venv/bin/python:
