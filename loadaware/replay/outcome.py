@@ -1,6 +1,6 @@
 """What came of a replay, as values that travel between processes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from loadaware.simulation.accounting import Report
 
@@ -88,3 +88,5 @@ class ReplayOutcome:
     notes: tuple[str, ...]
     seconds: float
     """That it took."""
+    placed_blocks: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """By block: pods that were placed in it, and how many of them elsewhere. A block without any is left out."""

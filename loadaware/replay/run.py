@@ -58,6 +58,7 @@ class ReplayRun:
         self._told = Retelling(config)
         self._where, self._moves = Whereabouts(), Moves()
         self._counts: Counter[str] = Counter()
+        self._placed: dict[int, tuple[int, int]] = {}
         self._choosing = Choosing(self._told, self._where, self._counts, settings.seed)
         after = record_before(self._reader, None if settings.since is None else self._time.begin)
         self._ordering = Ordering(self._reader, None if settings.until is None else self._time.end, after)
@@ -73,14 +74,24 @@ class ReplayRun:
         """Play it to its end."""
         said, begin, length = 0.0, self._time.begin, self._time.end - self._time.begin
         for item in self._ordering:
+            before = self._counts["placed"], self._counts["elsewhere"]
             if isinstance(item, AskedRecord):
                 self._asked(item)
             else:
                 self._take(item)
+            self._tally(item.time, *before)
             share = (item.time - begin) / length
             if progress is not None and share >= said + TOLD_EVERY:
                 said = share
                 progress(min(share, 1.0))
+
+    def _tally(self, time: float, placed: int, elsewhere: int) -> None:
+        """Which block the pods placed since belong to."""
+        more = self._counts["placed"] - placed
+        if more and time >= self._time.since:
+            block = int((time - self._time.since) // self._time.block_seconds)
+            of = self._placed.get(block, (0, 0))
+            self._placed[block] = of[0] + more, of[1] + self._counts["elsewhere"] - elsewhere
 
     def _take(self, record: Record) -> None:
         self._told.clock.now = record.time
@@ -268,6 +279,7 @@ class ReplayRun:
             moves=tuple(map(_report, _greatest([*self._over, *self._moves.moved.values()], self._settings.kept_moves))),
             notes=self._reader.notes,
             seconds=seconds,
+            placed_blocks=self._placed,
         )
 
 

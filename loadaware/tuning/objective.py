@@ -1,10 +1,12 @@
 """What is made small: the mean of one figure over the cases, or of several.
 
-Of several there is no single best: the front holds the trials that no other beats in everything. One of them is chosen:
+Of several there is no single best: the front holds those that no other beats in everything. The one nearest to the
+ideal is chosen: the ideal has the least of each figure that the front has, and each figure counts by its range there:
 
-    least mean over objectives of (value + 0.01) / (value of the configuration to begin with + 0.01)
+    sqrt(sum over objectives of ((value - least) / max(most - least, 0.1))^2)         least, most: on the front
 
-so that halving one and keeping the other is as good either way; 0.01 points keep a figure of zero from deciding alone.
+So a figure's size does not matter, nor that it was 0 to begin with, and what is good in one and bad in the other loses
+against what lies between. Ranges below a tenth of a point count for less. Of equals the lower sum wins, then the first.
 """
 
 import math
@@ -15,7 +17,8 @@ from loadaware.errors import ConfigError
 from loadaware.tuning.source import Judged, Source
 
 DEFAULT = ("hot80",)
-GRAIN = 0.01
+GRAIN = 0.1
+"""Points: a smaller range on the front is hardly a difference."""
 
 Values = tuple[float, ...]
 
@@ -39,12 +42,22 @@ def _mean(figures: Sequence[float | None]) -> float:
     return sum(known) / len(known) if known else math.inf
 
 
-def rate(values: Values, base: Values) -> float:
-    """One number: below 1 is better than what one began with."""
-    if len(values) == 1:
-        return values[0]
-    ratios = [(value + GRAIN) / (was + GRAIN) for value, was in zip(values, base, strict=True)]
-    return sum(ratios) / len(ratios)
+def choose(values: Mapping[int, Values]) -> int:
+    """The best by its number: the lowest value, or of several objectives the nearest to the ideal."""
+    ahead = {number: values[number] for number in front(values)}
+    ideal = [min(column) for column in zip(*ahead.values(), strict=True)]
+    ranges = [_range(column) for column in zip(*ahead.values(), strict=True)]
+    return min(ahead, key=lambda number: (_distance(ahead[number], ideal, ranges), sum(ahead[number]), number))
+
+
+def _range(column: Sequence[float]) -> float:
+    known = [value for value in column if math.isfinite(value)]
+    return max(max(known) - min(known), GRAIN) if known else GRAIN
+
+
+def _distance(values: Values, ideal: Sequence[float], ranges: Sequence[float]) -> float:
+    parts = [(v - i) / r if v > i else 0.0 for v, i, r in zip(values, ideal, ranges, strict=True)]
+    return math.hypot(*parts)
 
 
 def dominates(ours: Values, theirs: Values) -> bool:

@@ -73,6 +73,7 @@ def judged(outcome: ReplayOutcome) -> Judged:
     figures = {**_figures(whole), "moves": 100.0 * counts.elsewhere / max(counts.placed, 1)}
     each = {number: _figures(block) for number, block in outcome.replayed_blocks.items()}
     blocks = {name: {n: of[name] for n, of in each.items() if math.isfinite(of[name])} for name in _figures(whole)}
+    blocks["moves"] = {number: 100.0 * moved / placed for number, (placed, moved) in outcome.placed_blocks.items()}
     return Judged(figures=known(figures), blocks=blocks, seconds=outcome.seconds)
 
 

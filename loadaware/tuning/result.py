@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from loadaware.config import Config
 from loadaware.tuning.importance import importances
 from loadaware.tuning.search import BASE, Finished
-from loadaware.tuning.source import MEANINGS
+from loadaware.tuning.source import MEANINGS, PRICES
 from loadaware.tuning.verdict import WORDS, Compared
 
 if TYPE_CHECKING:
@@ -60,9 +60,17 @@ class TuneResult:
 
     @property
     def better(self) -> bool:
-        """Whether the winner is clearly better on the test: in one objective at least, and clearly worse in none."""
-        verdicts = [one.verdict for name in self.objectives if (one := self.of(name)) is not None]
+        """Whether the winner is clearly better on the test: in one objective at least, and clearly worse in none.
+
+        A price that was named beside others does not count.
+        """
+        verdicts = [one.verdict for name in self._aims if (one := self.of(name)) is not None]
         return "better" in verdicts and "worse" not in verdicts
+
+    @property
+    def _aims(self) -> tuple[str, ...]:
+        """Objectives without prices, unless there are only prices."""
+        return tuple(name for name in self.objectives if name not in PRICES) or self.objectives
 
     @property
     def warnings(self) -> list[str]:
@@ -82,7 +90,11 @@ class TuneResult:
         said = []
         for name in self.objectives:
             one = self.of(name)
-            if one is not None and one.verdict != "better":
+            if one is not None and name not in self._aims:
+                said.append(
+                    f"The price: {name} ({MEANINGS[name]}) {one.before.mean():.3g} -> {one.after.mean():.3g} %."
+                )
+            elif one is not None and one.verdict != "better":
                 words = {"worse": "got worse", "nothing": "is the same"}.get(one.verdict, WORDS[one.verdict])
                 said.append(f"On cases it has not seen, {name} is not shown to be better: {words} ({in_words(one)}).")
         return said

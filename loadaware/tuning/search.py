@@ -14,7 +14,7 @@ import msgspec
 from loadaware.config import Config, ProfileSection
 from loadaware.errors import ConfigError
 from loadaware.tuning.crews import Crew, Order
-from loadaware.tuning.objective import Values, rate, values_of
+from loadaware.tuning.objective import Values, choose, values_of
 from loadaware.tuning.pruning import Pruning, estimate
 from loadaware.tuning.sampling import Sampling
 from loadaware.tuning.source import Judged, Source
@@ -139,9 +139,8 @@ class Search:
         """The best so far, of whole trials and what one began with; of equals the first."""
         if self.base is None:
             raise ValueError("the search has not begun")
-        base = self.base
-        whole = [base, *(one for one in self.finished if not one.given_up)]
-        return min(whole, key=lambda one: (rate(one.values, base.values), one.number))
+        whole = {one.number: one for one in (self.base, *self.finished) if not one.given_up}
+        return whole[choose({number: one.values for number, one in whole.items()})]
 
     # -- Judging ----------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,9 @@ MEANINGS = {
     "moves": "pods placed elsewhere than they were",
 }
 """Figures, in percent; lower is better."""
+PRICES = ("moves",)
+"""Figures that a change costs: what one begins with has little or none of them, so no winner is better in them. They
+help to choose among trials; whether the winner is better, the others decide."""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):

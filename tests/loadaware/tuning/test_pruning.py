@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadaware.tuning.objective import dominates, front, rate, values_of
+from loadaware.tuning.objective import choose, dominates, front, values_of
 from loadaware.tuning.pruning import Pruning, estimate
 from loadaware.tuning.source import Judged
 
@@ -67,15 +67,7 @@ def test_the_front_is_beaten_by_nobody_and_whatever_is_not_on_it_is(points: list
         assert (number in on_it) is not beaten
 
 
-@given(Points, st.tuples(st.floats(0, 10), st.floats(0, 10)))
-def test_whoever_has_the_best_rate_is_beaten_by_nobody_with_a_better_one(
-    points: list[tuple[float, float]], base: tuple[float, float]
-) -> None:
-    best = min(points, key=lambda values: rate(values, base))
-    assert not any(dominates(other, best) and rate(other, base) < rate(best, base) for other in points)
-
-
-def test_halving_one_objective_is_worth_as_much_as_halving_the_other() -> None:
-    base = (10.0, 2.0)
-    assert rate((5.0, 2.0), base) == pytest.approx(rate((10.0, 1.0), base), abs=0.01)
-    assert rate(base, base) == 1.0
+@given(Points)
+def test_whoever_is_chosen_is_on_the_front(points: list[tuple[float, float]]) -> None:
+    values = dict(enumerate(points))
+    assert choose(values) in front(values)

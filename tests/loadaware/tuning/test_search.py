@@ -1,6 +1,7 @@
 """The search on a valley whose bottom is known: it is found, and the same whoever judges."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,25 @@ def test_of_several_objectives_the_chosen_one_is_on_the_front() -> None:
     whole = {one.number: one.values for one in result.finished if not one.given_up}
     assert result.best.number in front(whole | {BASE: result.base.values})
     assert {"hot80", "unserved"} <= set(result.trials.columns)
+
+
+@dataclass(frozen=True)
+class Moving(Valley):
+    """What one begins with moves nobody; each maxScore away from it moves a percent of the pods."""
+
+    figures: tuple[str, ...] = ("hot80", "moves")
+
+    def judge(self, config: Config, profile: str, case: str) -> Judged:
+        moved = abs(config.profiles[0].max_score - Config().profiles[0].max_score)
+        return Judged(figures={"hot80": super().judge(config, profile, case).figures["hot80"], "moves": float(moved)})
+
+
+def test_moves_beside_another_objective_are_a_price_that_is_told_and_no_reason_to_stay() -> None:
+    result = search(40, source=Moving(), objectives=["hot80", "moves"])
+    assert result.base.values[1] == 0.0
+    assert result.found
+    assert result.better
+    assert any(warning.startswith("The price: moves (pods placed elsewhere") for warning in result.warnings)
 
 
 def test_only_the_named_profile_is_tuned() -> None:

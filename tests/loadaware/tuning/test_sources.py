@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from collectors.errors import HistoryError
-from loadaware.config import parse
+from loadaware.config import Config, parse
 from loadaware.errors import ConfigError
 from loadaware.replay.outcome import ReplaySettings
 from loadaware.replay.run import replay
 from loadaware.simulation.stage import make_stage
 from loadaware.simulation.traces import Traces
 from loadaware.simulation.trial import run_trial
+from loadaware.tuning.recorded_history import judged
 from loadaware.tuning.simulated_days import split_days
 from loadaware.tuning.sources import recorded, simulated
 from tests.loadaware.recorded_runs import START, Recording, packed_history
@@ -101,6 +102,16 @@ def test_a_window_is_judged_as_replay_judges_it(tmp_path: Path) -> None:
     assert judged.figures["hot80"] == outcome.replayed.hot80
     assert judged.figures["moves"] == 100.0 * outcome.counts.elsewhere / outcome.counts.placed > 0
     assert judged.blocks["hot80"] == {n: block.hot80 for n, block in outcome.replayed_blocks.items()}
+
+
+def test_moves_are_told_block_by_block_where_pods_were_placed(tmp_path: Path) -> None:
+    packed_history(tmp_path, minutes=40)
+    outcome = replay(tmp_path, Config(), ReplaySettings(warm_up_seconds=0.0, block_seconds=120.0))
+    placed = [of for of, _ in outcome.placed_blocks.values()]
+    assert sum(placed) == outcome.counts.placed > 0
+    assert sum(moved for _, moved in outcome.placed_blocks.values()) == outcome.counts.elsewhere > 0
+    shares = {n: 100.0 * moved / of for n, (of, moved) in outcome.placed_blocks.items()}
+    assert judged(outcome).blocks["moves"] == shares
 
 
 def test_a_history_without_readings_is_refused(tmp_path: Path) -> None:
