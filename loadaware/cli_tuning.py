@@ -134,7 +134,8 @@ def _print(result: "TuneResult", written: list[Path]) -> None:
 @click.command()
 @click.argument("file", metavar="CONFIG", type=click.Path(dir_okay=False))
 @click.option("--profile", help="The profile in shadow.  [default with --shadow: tuned]")
-@click.option("--shadow", "shadow_file", metavar="BEST", help="Put this configuration's first profile into shadow.")
+@click.option("--shadow", "shadow_file", metavar="BEST", help="Put a profile of this configuration into shadow.")
+@click.option("--of", metavar="NAME", help="Which profile of BEST.  [default: the one that CONFIG does not have]")
 @click.option("--live", metavar="NAME", help="The live profile that it takes the place of.  [default: the first]")
 @click.option("--keep-old", is_flag=True, help="What was live goes into shadow, under the promoted one's name.")
 @click.option("--chart-values", is_flag=True, help="Write the profiles as values of the helm chart.")
@@ -143,6 +144,7 @@ def promote(  # noqa: PLR0917 - click passes options by name
     file: str,
     profile: str | None,
     shadow_file: str | None,
+    of: str | None,
     live: str | None,
     keep_old: bool,
     chart_values: bool,
@@ -165,10 +167,12 @@ def promote(  # noqa: PLR0917 - click passes options by name
         raise click.UsageError("name a profile in shadow with --profile, or a configuration with --shadow")
     if shadow_file is not None and (live or keep_old):
         raise click.UsageError("--live and --keep-old belong to a promotion, not to --shadow")
+    if of is not None and shadow_file is None:
+        raise click.UsageError("--of belongs to --shadow")
     text = _text(file)
     done: Promoted
     if shadow_file is not None:
-        done = promotion.into_shadow(text, file, load(shadow_file), profile or "tuned")
+        done = promotion.into_shadow(text, file, load(shadow_file), profile or "tuned", of)
     else:
         done = promotion.promote(text, file, profile or "", live, keep_old=keep_old)
     made = promotion.chart_values(done.config) if chart_values else done.text

@@ -26,13 +26,17 @@ class Promoted:
     remarks: tuple[str, ...]
 
 
-def into_shadow(text: str, file: str, other: Config, name: str) -> Promoted:
-    """The configuration with the first profile of another one in shadow, by this name. Raises ConfigError."""
+def into_shadow(text: str, file: str, other: Config, name: str, of: str | None = None) -> Promoted:
+    """The configuration with a profile of another one in shadow, by this name. Raises ConfigError.
+
+    `of` names the profile of the other; None: the one that is not in the configuration already, as after tuning it.
+    """
     config = parse(text, file)
     taken = next((p for p in config.profiles if p.scheduler_name == name), None)
     if taken is not None and not taken.shadow:
         raise ConfigError(file, "profiles", f"{name!r} is a live profile", "choose another name with --profile")
-    shadow = msgspec.structs.replace(other.profiles[0], scheduler_name=name, shadow=True)
+    chosen = _differing(config, other) if of is None else _named(other, "--shadow", of)
+    shadow = msgspec.structs.replace(chosen, scheduler_name=name, shadow=True)
     if taken is not None:
         profiles = tuple(shadow if p.scheduler_name == name else p for p in config.profiles)
         changes = setting(text, config, name, shadow)
@@ -40,8 +44,21 @@ def into_shadow(text: str, file: str, other: Config, name: str) -> Promoted:
         profiles = (*config.profiles, shadow)
         changes = appending(text, shadow)
     expected = msgspec.structs.replace(config, profiles=profiles)
-    said = f"{name} is scored aside: `loadaware shadow` and the dashboard compare it with what is decided"
-    return _promoted(text, file, changes, expected, (said,))
+    said = [f"{name} is scored aside: `loadaware shadow` and the dashboard compare it with what is decided"]
+    live = chosen.scheduler_name
+    if live in {p.scheduler_name for p in config.profiles[1:] if not p.shadow}:
+        said.append(f"it was tuned for {live}: when it is promoted, say so with `--live {live}`")
+    return _promoted(text, file, changes, expected, tuple(said))
+
+
+def _differing(config: Config, other: Config) -> ProfileSection:
+    """The one profile of the other that the configuration does not have, live ones first; the first if it has all."""
+    new = [profile for profile in other.profiles if profile not in config.profiles]
+    candidates = [profile for profile in new if not profile.shadow] or new
+    if len(candidates) > 1:
+        names = ", ".join(profile.scheduler_name for profile in candidates)
+        raise ConfigError("--shadow", "profiles", "several are new", f"name one of them with --of: {names}")
+    return candidates[0] if candidates else other.profiles[0]
 
 
 def promote(text: str, file: str, name: str, live: str | None = None, *, keep_old: bool = False) -> Promoted:

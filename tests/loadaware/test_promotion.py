@@ -49,6 +49,28 @@ def test_put_into_shadow_again_it_takes_the_place_of_the_one_before() -> None:
     assert after.profiles[2].scorers == other.profiles[0].scorers
 
 
+def test_the_profile_that_was_tuned_goes_into_shadow_wherever_it_stands() -> None:
+    batch = parse(LIVE.replace("[{name: LowestUsage}]", "[{name: Peaks}]"))
+    done = into_shadow(LIVE, "config.yaml", batch, "tuned")
+    assert done.config.profiles[2].scorers == batch.profiles[1].scorers
+    assert "it was tuned for batch: when it is promoted, say so with `--live batch`" in done.remarks
+
+
+def test_a_profile_may_be_named_and_must_be_where_several_are_new() -> None:
+    both = parse(LIVE.replace("[{name: LowestUsage}]", "[{name: Peaks}]").replace("weight: 2", "weight: 3"))
+    with pytest.raises(ConfigError, match="several are new; name one of them with --of: default-scheduler, batch"):
+        into_shadow(LIVE, "config.yaml", both, "tuned")
+    done = into_shadow(LIVE, "config.yaml", both, "tuned", of="batch")
+    assert done.config.profiles[2].scorers == both.profiles[1].scorers
+    with pytest.raises(ConfigError, match="there is no profile 'none'"):
+        into_shadow(LIVE, "config.yaml", both, "tuned", of="none")
+
+
+def test_where_nothing_is_new_the_first_profile_is_meant() -> None:
+    done = into_shadow(LIVE, "config.yaml", parse(LIVE), "tuned")
+    assert done.config.profiles[2].scorers == parse(LIVE).profiles[0].scorers
+
+
 def test_a_live_name_is_not_taken_for_a_shadow() -> None:
     with pytest.raises(ConfigError, match="'batch' is a live profile; choose another name with --profile"):
         into_shadow(LIVE, "config.yaml", BEST, "batch")

@@ -176,4 +176,5 @@ def test_what_cannot_be_promoted_is_refused(arguments: list[str], said: str, fil
 
 def test_a_promotion_needs_a_profile_or_a_configuration(files: Path) -> None:
     assert "name a profile in shadow" in run("promote", "live.yaml").stderr
+    assert "--of belongs to --shadow" in run("promote", "live.yaml", "--profile", "tuned", "--of", "x").stderr
     assert "belong to a promotion" in run("promote", "live.yaml", "--shadow", "best.yaml", "--keep-old").stderr
