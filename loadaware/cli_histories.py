@@ -50,7 +50,11 @@ def record(  # noqa: PLR0917 - click passes options by name
 
     config = load_config(config_file)
     if url is not None:
-        done = record_prometheus(config, url, folder, since=since, step=step, pause=pause)
+        try:
+            done = record_prometheus(config, url, folder, since=since, step=step, pause=pause)
+        except KeyboardInterrupt:
+            remark(f"stopped: whole chunks are kept in {folder}, the same command goes on from there")
+            sys.exit(EXIT_INTERRUPTED)
         empty = f", {done.empty_chunks} chunks were empty" if done.empty_chunks else ""
         click.echo(f"{done.readings} readings written to {folder}{empty}", err=True)
         return

@@ -8,6 +8,7 @@ Prometheus, so a replay asks about each pod when it was bound.
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import msgspec
 
@@ -31,11 +32,12 @@ from loadaware.recorder import Recorder, beginning_of
 COLLECTED = "collected"
 """The mark behind each chunk; its detail tells until when the past is there."""
 LONGEST_CHUNK_SECONDS = 3600.0
-SHORTEST_CHUNK_SECONDS = 600.0
+SHORTEST_CHUNK_STEPS = 5
 SAMPLES_PER_CHUNK = 500_000
 """Of one resource: what one range query brings."""
 PATIENCE_SECONDS = (2.0, 10.0, 30.0)
 """Before each further try."""
+T = TypeVar("T")
 EVERYTHING = 10**9
 """More changes than there are: all of them are published at once."""
 
@@ -45,6 +47,8 @@ class Collected(msgspec.Struct, frozen=True):
 
     until: float
     step_seconds: float
+    since: float = 0.0
+    """From when on it was asked for; 0 in folders of before."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +89,23 @@ def record_past(
     config: Config | None = None,
     hear: Hear = lambda _: None,
     wait: Callable[[float], object] = time.sleep,
+    clock: Callable[[], float] = time.time,
 ) -> PastRecorded:
-    """Write the past to a folder. Raises HistoryError, PastInterruptedError."""
+    """Write the past to a folder. Raises HistoryError, PastInterruptedError.
+
+    Whatever ends it, even Ctrl-C in the middle of a chunk, that chunk is not kept.
+    """
     collected = collected_until(folder)
+    if collected is not None:
+        _check_same(folder, collected, settings)
     limits = HistoryLimits(buffered_bytes=2**40, max_bytes=2**62, max_age_seconds=float("inf"))
-    with HistoryWriter(folder, limits, flush_on_write=False) as writer:
+    with HistoryWriter(folder, limits, clock, flush_on_write=False) as writer:
         recorder = Recorder(writer, beginning_of(config or Config(), requests=False))
         past = _Past(source, settings, writer, recorder, wait)
-        return past.record(folder, collected, hear)
+        try:
+            return past.record(folder, collected, hear)
+        finally:
+            writer.discard()
 
 
 def collected_until(folder: str) -> Collected | None:
@@ -109,6 +122,17 @@ def collected_until(folder: str) -> Collected | None:
     if collected is None:
         raise HistoryError(folder, "was recorded live: give the past a folder of its own")
     return collected
+
+
+def _check_same(folder: str, collected: Collected, settings: PastSettings) -> None:
+    """Raises HistoryError if what is there cannot become what is asked for."""
+    advice = "name another folder"
+    if settings.step_seconds != collected.step_seconds:
+        steps = f"{collected.step_seconds:g} s, not {settings.step_seconds:g} s"
+        raise HistoryError(folder, f"was read with a step of {steps}: go on with that, or {advice}")
+    if settings.since < collected.since - settings.step_seconds:
+        problem = f"was read from {moment(collected.since)} on, and what lies before cannot be added"
+        raise HistoryError(folder, f"{problem}: name a shorter --since, or {advice}")
 
 
 class _Past:
@@ -132,15 +156,17 @@ class _Past:
         self._nodes: dict[str, NodeLife] = {}
         self._pods: dict[str, PodLife] = {}
         self._rows = 0
+        self._since = settings.since
 
     def record(self, folder: str, collected: Collected | None, hear: Hear) -> PastRecorded:
-        start = self._settings.since if collected is None else collected.until
+        start = self._settings.since if collected is None else max(collected.until, self._settings.since)
+        self._since = (collected and collected.since) or self._settings.since
         if start >= self._settings.until - self._settings.step_seconds:
             return PastRecorded(0, 0, 0, start, start)
         at, readings, chunks, empty = start, 0, 0, 0
         try:
             while at < self._settings.until:
-                until = min(at + self._chunk_seconds(), self._settings.until)
+                until = self._trying(lambda at=at: self._chunk_end(at))  # type: ignore[misc]
                 found = self._trying(lambda at=at, until=until: self._read(at, until))  # type: ignore[misc]
                 if found is None:
                     empty += 1
@@ -163,14 +189,14 @@ class _Past:
             raise EmptyReadingError("kube-state-metrics", f"no node in all that time: {HINT}")
         return PastRecorded(readings, chunks, empty, start, at)
 
-    def _chunk_seconds(self) -> float:
-        step = self._settings.step_seconds
-        points = SAMPLES_PER_CHUNK // max(self._rows, 1)
-        return max(step, min(LONGEST_CHUNK_SECONDS, max(SHORTEST_CHUNK_SECONDS, points * step)))
+    def _chunk_end(self, at: float) -> float:
+        """So that a query brings no more samples than it should; as long as nothing was read yet, pods are counted."""
+        step, longest = self._settings.step_seconds, min(at + LONGEST_CHUNK_SECONDS, self._settings.until)
+        rows = self._rows or self._state.count(at, longest)
+        points = max(SAMPLES_PER_CHUNK // max(rows, 1), SHORTEST_CHUNK_STEPS)
+        return min(longest, at + points * step)
 
-    def _trying(
-        self, work: Callable[[], tuple[ClusterPast, list[Reading]] | None]
-    ) -> tuple[ClusterPast, list[Reading]] | None:
+    def _trying(self, work: Callable[[], T]) -> T:
         for patience in PATIENCE_SECONDS:
             try:
                 return work()
@@ -246,7 +272,7 @@ class _Past:
 
     def _keep(self, until: float) -> None:
         """Make the chunk durable, with the mark that it is whole."""
-        mark = Collected(until, self._settings.step_seconds)
+        mark = Collected(until, self._settings.step_seconds, self._since)
         self._recorder.checkpoint(lambda: None, until)
         self._writer.write_mark(COLLECTED, msgspec.msgpack.encode(mark), time=until)
         self._writer.flush()

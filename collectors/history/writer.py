@@ -115,6 +115,10 @@ class HistoryWriter:
                 raise HistoryError(str(self._folder), "was closed: nothing more can be written with this writer")
             self._flush(merge=False)
 
+    def discard(self) -> None:
+        """Forget what was told since the last flush."""
+        self._take_pending()
+
     def close(self) -> None:
         """Flush, merge what is left, and let the folder go."""
         with self._storing:

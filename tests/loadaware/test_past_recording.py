@@ -1,6 +1,7 @@
 """A history from a Prometheus that does what a real one does not do on demand; a real one is in tests/integration."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,12 +43,31 @@ def cluster(fake: FakePrometheus) -> FakePrometheus:
 
 
 def collect(
-    fake: FakePrometheus | str, folder: Path, hours: float = 3.0, waits: list[float] | None = None
+    fake: FakePrometheus | str, folder: Path, hours: float = 3.0, waits: list[float] | None = None, **more: Any
 ) -> PastRecorded:
     url = fake if isinstance(fake, str) else fake.url
-    settings = PastSettings(START, START + hours * HOUR, step_seconds=60.0, pause_seconds=1.0)
+    since, step = more.pop("since", START), more.pop("step", 60.0)
+    settings = PastSettings(since, START + hours * HOUR, step_seconds=step, pause_seconds=1.0)
     source = PrometheusSettings(url=url, access=HttpAccess(timeout_seconds=5.0))
-    return record_past(source, str(folder), settings, wait=(waits if waits is not None else []).append)
+    return record_past(source, str(folder), settings, **{"wait": (waits if waits is not None else []).append} | more)
+
+
+def told(folder: Path) -> list[tuple[float, str]]:
+    """Every reading and event, in order."""
+    return [(r.time, type(r.content).__name__) for r in HistoryReader(folder).records(kinds=["readings", "events"])]
+
+
+class Interrupted:
+    """A clock that is Ctrl-C when it is looked at for the n-th time."""
+
+    def __init__(self, at: int) -> None:
+        self.looks, self._at = 0, at
+
+    def __call__(self) -> float:
+        self.looks += 1
+        if self.looks == self._at:
+            raise KeyboardInterrupt
+        return START
 
 
 def test_the_past_is_read_hour_by_hour_with_a_pause_between(tmp_path: Path) -> None:
@@ -73,6 +93,65 @@ def test_an_error_in_the_middle_keeps_what_was_read_and_the_same_command_goes_on
     times = [record.time for record in HistoryReader(tmp_path).records(kinds=["readings"])]
     assert len(times) == before + done.readings
     assert times == sorted(set(times))
+
+
+def test_an_error_at_the_third_chunk_of_a_run_keeps_the_two_before_it(tmp_path: Path) -> None:
+    pauses = 0
+
+    def fail_later(_: float) -> None:
+        nonlocal pauses
+        pauses += 1
+        if pauses == 2:
+            fake.gives("kube_pod_info", reply=complaint(422, "query processing would load too many samples"))
+
+    with cluster(FakePrometheus()) as fake:
+        with pytest.raises(PastInterruptedError, match="too many samples") as raised:
+            collect(fake, tmp_path, 4.0, wait=fail_later)
+        before = len(list(HistoryReader(tmp_path).records(kinds=["readings"])))
+        cluster(fake)
+        done = collect(fake, tmp_path, 4.0)
+    assert raised.value.until == START + 2 * HOUR
+    assert before > 0
+    times = [time for time, kind in told(tmp_path) if kind == "Reading"]
+    assert times == sorted(set(times))
+    assert len(times) == before + done.readings
+
+
+def test_ctrl_c_in_the_middle_of_a_chunk_keeps_it_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Wherever it comes, the same command goes on, and nothing is missing or told twice."""
+    with cluster(FakePrometheus()) as fake:
+        collect(fake, tmp_path / "whole", 2.0, clock=(whole := Interrupted(-1)))
+        times = [time for time, kind in told(tmp_path / "whole") if kind == "Reading"]
+        for look in range(2, whole.looks, 40):
+            folder = tmp_path / str(look)
+            with pytest.raises(KeyboardInterrupt):
+                collect(fake, folder, 2.0, clock=Interrupted(look))
+            until = collected_until(str(folder))
+            assert until is None or until.until in {START + HOUR, START + 2 * HOUR}
+            collect(fake, folder, 2.0)
+            assert [time for time, kind in told(folder) if kind == "Reading"] == times
+
+
+def test_the_first_query_brings_no_more_samples_than_the_others(tmp_path: Path) -> None:
+    """20,000 pods, 500,000 samples: 25 steps of a minute."""
+    with cluster(FakePrometheus()) as fake:
+        fake.gives("count(last_over_time(kube_pod_info", ({}, 20_000.0))
+        collect(fake, tmp_path, 1.0)
+    first = next(seen.fields for seen in fake.requests if seen.path.endswith("query_range"))
+    assert START + 24 * 60.0 <= float(first["end"]) <= START + 25 * 60.0
+
+
+def test_another_step_and_an_earlier_beginning_are_refused_where_something_is_already(tmp_path: Path) -> None:
+    with cluster(FakePrometheus()) as fake:
+        collect(fake, tmp_path, 1.0)
+        with pytest.raises(HistoryError, match="was read with a step of 60 s, not 30 s: go on with that, or name"):
+            collect(fake, tmp_path, 2.0, step=30.0)
+        with pytest.raises(HistoryError, match="what lies before cannot be added: name a shorter --since"):
+            collect(fake, tmp_path, 2.0, since=START - HOUR)
+        later = collect(fake, tmp_path, 3.0, since=START + 2 * HOUR)
+    assert (later.since, later.until) == (START + 2 * HOUR, START + 3 * HOUR)
+    times = [time for time, kind in told(tmp_path) if kind == "Reading"]
+    assert not [time for time in times if START + HOUR < time < START + 2 * HOUR]
 
 
 def test_a_source_that_is_overloaded_is_given_time(tmp_path: Path) -> None:
