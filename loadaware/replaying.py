@@ -31,7 +31,8 @@ LEGEND = (
     "Percent of node-time above 80 / 90 % of allocatable CPU (hot80, hot90), CPU wanted and not had (unserved),\n"
     "spread of utilization across nodes (std), utilization exceeded 1 % of the time (p99), pods placed elsewhere.\n"
     "In brackets: the 95 % interval of the mean difference from `recorded` per block of time, over blocks: what\n"
-    "happens within one hangs together, and so do nodes. An interval that holds 0 is no difference."
+    "happens within one hangs together, and so do nodes; it is wider where a block is like the next. An interval that\n"
+    "holds 0 is no difference."
 )
 
 

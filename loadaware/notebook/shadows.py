@@ -4,7 +4,7 @@
 between them, and intervals are drawn over these spans:
 
     figure   = sum over spans of (requests * mean) / sum over spans of requests
-    interval = that of drawing whole spans, wider by sqrt((1 + r) / (1 - r))        r: a span's likeness to the next
+    interval = that of drawing whole spans, wider because a span is like the next: simulation/blocks.py
 
 One report alone has no interval. Single requests would give one that is far too narrow: pods that come within the same
 hour meet the same cluster, and in simulated ones even an hour is like the next (r from 0.2 to 0.6 on four of them, 16
@@ -29,6 +29,7 @@ import numpy as np
 from collectors.reading import Floats
 from loadaware.errors import ConfigError
 from loadaware.shadow import KUBE_SCHEDULER
+from loadaware.simulation.blocks import widened
 from loadaware.simulation.statistics import DRAWS, Interval
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ FEWEST_SPANS = 8
 WORTH = 0.5
 """Points of CPU utilization: a difference that is surely smaller than this is not worth a change."""
 MOST_DROPPED = 0.2
-MOST_ALIKE = 0.9
 COLUMNS = (
     "profile", "beside", "requests", "spans", "agreement", "agreement_low", "agreement_high", "rank_correlation",
     "load_points", "low", "high",
@@ -262,15 +262,4 @@ def ratio(totals: Floats, counts: Floats, seed: int = 0) -> Interval:
         return Interval(value, math.nan, math.nan)
     drawn = np.random.default_rng(seed).integers(len(totals), size=(DRAWS, len(totals)))
     low, high = np.quantile(totals[drawn].sum(axis=1) / counts[drawn].sum(axis=1), [0.025, 0.975])
-    like = likeness(totals / counts)
-    wider = math.sqrt((1.0 + like) / (1.0 - like))
-    return Interval(value, value - wider * (value - float(low)), value + wider * (float(high) - value))
-
-
-def likeness(means: Floats) -> float:
-    """The correlation of each span with the next, in [0, 0.9]; 0 if they are too few or all the same."""
-    if len(means) < 4:
-        return 0.0
-    away = means - means.mean()
-    square = float(away @ away)
-    return min(max(float(away[:-1] @ away[1:]) / square, 0.0), MOST_ALIKE) if square > 0 else 0.0
+    return widened(Interval(value, float(low), float(high)), totals / counts)

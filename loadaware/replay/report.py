@@ -1,6 +1,5 @@
 """What a comparison of replays says: figures, paired differences with intervals, and what nobody can know."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -10,7 +9,8 @@ import numpy as np
 from collectors.reading import Floats
 from loadaware.replay.outcome import ReplayOutcome
 from loadaware.simulation.accounting import Report
-from loadaware.simulation.statistics import Interval, mean_interval
+from loadaware.simulation.blocks import block_interval
+from loadaware.simulation.statistics import Interval
 from loadaware.simulation.summary import METRICS, PolicySummary
 
 RECORDED = "recorded"
@@ -53,8 +53,7 @@ def _columns(reports: list[Report]) -> dict[str, Floats]:
 
 def change(ours: PolicySummary, theirs: PolicySummary, metric: str) -> Interval:
     """How much higher ours is: the mean over blocks of paired differences, with its interval over blocks."""
-    differences = ours.each[metric] - theirs.each[metric]
-    return mean_interval(differences) if len(differences) else Interval(math.nan, math.nan, math.nan)
+    return block_interval(ours.each[metric] - theirs.each[metric])
 
 
 def as_json(history: str, outcomes: Outcomes) -> dict[str, Any]:

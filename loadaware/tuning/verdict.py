@@ -3,7 +3,8 @@
     gain = 100 * (before - after) / before          means over the pairs; the interval draws whole pairs
     better: the interval of the mean difference lies above 0;  worse: below;  otherwise it is noise
 
-A pair is a run of both on the same simulated day, or the same block of time of a history.
+A pair is a run of both on the same simulated day, or the same block of time of a history. Blocks follow each other and
+are alike, so their intervals are wider: see simulation/blocks.py.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from collectors.reading import Floats
+from loadaware.simulation.blocks import block_interval, widened
 from loadaware.simulation.statistics import Duel, Interval, duel, gap_closed, mean_interval
 from loadaware.tuning.source import Judged
 
@@ -37,16 +39,20 @@ class Compared:
     before: Floats
     """Pair by pair."""
     after: Floats
+    in_time: bool = False
+    """Whether the pairs are blocks of time that follow each other."""
 
     @property
     def gain(self) -> Interval:
         """In percent of what it was; NaN if it was nothing."""
-        return gap_closed(self.before, self.after, np.zeros(len(self.before)))
+        gain = gap_closed(self.before, self.after, np.zeros(len(self.before)))
+        return widened(gain, self.before - self.after) if self.in_time else gain
 
     @property
     def difference(self) -> Interval:
         """In points: how much lower it is now."""
-        return mean_interval(self.before - self.after)
+        each = self.before - self.after
+        return block_interval(each) if self.in_time else mean_interval(each)
 
     @property
     def duel(self) -> Duel:
@@ -71,7 +77,8 @@ def compare(before: Sequence[Judged], after: Sequence[Judged], figures: Sequence
         pairs = [pair for b, a in zip(before, after, strict=True) for pair in _pairs(b, a, name)]
         if pairs:
             table = np.array(pairs, dtype=np.float64)
-            compared.append(Compared(name, table[:, 0], table[:, 1]))
+            in_time = any(name in one.blocks for one in before)
+            compared.append(Compared(name, table[:, 0], table[:, 1], in_time))
     return compared
 
 

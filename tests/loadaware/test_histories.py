@@ -119,7 +119,7 @@ def test_replay_compares_configurations_with_what_was(history: Path, tmp_path: P
 
 def test_replay_tells_programs_figures_changes_with_intervals_and_moves(history: Path, tmp_path: Path) -> None:
     configs = files(tmp_path, "EntropicRisk", "TargetLoadPacking")
-    result = run("replay", history, *configs, "--warm-up", "0s", "--jobs", 1, "--output", "json")
+    result = run("replay", history, *configs, "--warm-up", "10m", "--jobs", 1, "--output", "json")
     told = json.loads(result.stdout)
     assert list(told["configs"]) == ["EntropicRisk", "TargetLoadPacking"]
     ours = told["configs"]["EntropicRisk"]

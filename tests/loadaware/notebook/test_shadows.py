@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from loadaware import notebook
 from loadaware.errors import ConfigError
-from loadaware.notebook.shadows import decide, likeness, ratio, spans_of
+from loadaware.notebook.shadows import decide, ratio, spans_of
+from loadaware.simulation.blocks import likeness
 from loadaware.simulation.statistics import Interval
 
 LESS, MORE, NEITHER = Interval(-2.0, -3.0, -1.0), Interval(2.0, 1.0, 3.0), Interval(-0.1, -1.0, 0.8)
