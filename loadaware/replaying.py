@@ -135,6 +135,8 @@ def print_report(
     console.print(title_of(history, outcomes), soft_wrap=True)
     console.print(_table(outcomes))
     console.print(LEGEND, soft_wrap=True)
+    if len(outcomes) > 1:
+        console.print(_between(outcomes))
     for name, outcome in outcomes.items():
         console.print(f"\n{name}: {decisions_in_words(outcome)}", soft_wrap=True)
         if outcome.moves and moves:
@@ -182,6 +184,22 @@ def _table(outcomes: Mapping[str, ReplayOutcome]) -> "Table":
     return table
 
 
+def _between(outcomes: Mapping[str, ReplayOutcome]) -> "Table":
+    """Every further configuration against the first: how much higher, and the interval of that."""
+    from rich.table import Table
+
+    (first, *others), each = outcomes, summaries(outcomes)
+    table = Table(title=f"difference from {first}", title_justify="left")
+    table.add_column("", overflow="fold")
+    for heading in METRICS:
+        table.add_column(heading, justify="right")
+    for name in others:
+        changes = [(change(each[name], each[first], metric), metric) for metric in METRICS]
+        cells = (f"{_signed(one.value, metric)}\n{_interval(one, metric)}" for one, metric in changes)
+        table.add_row(name, *cells)
+    return table
+
+
 def _moves(outcome: ReplayOutcome, most: int) -> "Table":
     from rich.table import Table
 
@@ -197,6 +215,10 @@ def _moves(outcome: ReplayOutcome, most: int) -> "Table":
 
 def _number(value: float, metric: str) -> str:
     return "-" if math.isnan(value) else f"{value:.{_digits(metric)}f}"
+
+
+def _signed(value: float, metric: str) -> str:
+    return "-" if math.isnan(value) else f"{value:+.{_digits(metric)}f}"
 
 
 def _interval(interval: Interval, metric: str) -> str:

@@ -117,6 +117,16 @@ def test_replay_compares_configurations_with_what_was(history: Path, tmp_path: P
     assert "blocks of time" in picture
 
 
+def test_replay_compares_every_further_configuration_with_the_first(history: Path, tmp_path: Path) -> None:
+    configs = files(tmp_path, "EntropicRisk", "TargetLoadPacking")
+    both = run("replay", history, *configs, "--warm-up", "10m", "--jobs", 1, "--moves", 0)
+    between = both.stdout.partition("difference from EntropicRisk")[2]
+    row = next(line for line in between.splitlines() if "TargetLoadPacking" in line)
+    told = json.loads(run("replay", history, *configs, "--warm-up", "10m", "--jobs", 1, "--output", "json").stdout)
+    assert f"{told['between'][0]['change']['hot80'][0]:+.2f}" in row
+    assert "difference from Entropic" not in run("replay", history, *configs[:2], "--jobs", 1).stdout
+
+
 def test_replay_tells_programs_figures_changes_with_intervals_and_moves(history: Path, tmp_path: Path) -> None:
     configs = files(tmp_path, "EntropicRisk", "TargetLoadPacking")
     result = run("replay", history, *configs, "--warm-up", "10m", "--jobs", 1, "--output", "json")
