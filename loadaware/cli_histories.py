@@ -72,7 +72,8 @@ def record(  # noqa: PLR0917 - click passes options by name
                    "[default: one that nobody keeps]")  # fmt: skip
 @click.option("--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True,
               help="Lines for people, JSON for programs.")  # fmt: skip
-def history(folder: str, target: str | None, key_file: str | None, output: str) -> None:
+@click.option("--skip-damaged", is_flag=True, help="Leave damaged segments out instead of ending with an error.")
+def history(folder: str, target: str | None, key_file: str | None, output: str, skip_damaged: bool) -> None:
     """Show what is in a recorded history.
 
     \b
@@ -84,10 +85,10 @@ def history(folder: str, target: str | None, key_file: str | None, output: str) 
     if key_file and not target:
         raise click.UsageError("--key-file belongs to --pseudonyms")
     if target:
-        count = histories.share(folder, target, key_file)
+        count = histories.share(folder, target, key_file, skip_damaged=skip_damaged)
         click.echo(f"{count} records copied to {target}", err=True)
         folder = target
-    told = histories.describe(folder)
+    told = histories.describe(folder, skip_damaged=skip_damaged)
     print_json(told) if output == "json" else histories.print_description(told)
 
 
@@ -134,7 +135,7 @@ def replay(  # noqa: PLR0917 - click passes options by name
     if plot:
         check_picture(plot)
     settings = replaying.settings_of(since, until, warm_up, seed=seed, moves=moves, skip_damaged=skip_damaged)
-    configs = replaying.configurations(folder, config_files)
+    configs = replaying.configurations(folder, config_files, skip_damaged=skip_damaged)
     try:
         outcomes = replaying.run(folder, configs, settings, jobs or os.cpu_count() or 1)
     except KeyboardInterrupt:

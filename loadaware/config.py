@@ -411,7 +411,7 @@ class HistorySection(Section, frozen=True, kw_only=True):
     max_size: Quantity = Quantity(10 * 2**30)
     """Once it is larger the oldest goes. 500 nodes and 15,000 pods read each minute take some 250 MB a day."""
     max_age: Duration = Duration(14 * 86400.0)
-    """What is older goes."""
+    """What is older goes. A pause counts for a tenth of it at most, as it may be a clock that jumped ahead."""
     flush: Duration = Duration(5.0)
     """How often it is written: what a crash can cost."""
 

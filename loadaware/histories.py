@@ -14,7 +14,7 @@ from loadaware.config import parse
 from loadaware.errors import ConfigError
 from loadaware.progress import duration, moment, progress
 from loadaware.recorded import Configured
-from loadaware.recorder import BEGAN, CONFIGURED, Beginning, CheckpointState
+from loadaware.recorder import BEGAN, CONFIGURED, LOST, Beginning, CheckpointState
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,11 +23,11 @@ KEY_BYTES = 32
 MOST_GAPS = 10
 
 
-def describe(folder: str) -> dict[str, Any]:
+def describe(folder: str, *, skip_damaged: bool = False) -> dict[str, Any]:
     """What is in a history, for programs. Raises HistoryError."""
-    reader = HistoryReader(folder)
+    reader = HistoryReader(folder, skip_damaged=skip_damaged)
     summary = reader.summary()
-    configs, requests = _configs(reader)
+    configs, requests, lost = _configs(reader)
     told = asdict(summary)
     told["interval_seconds"] = None if math.isnan(summary.interval_seconds) else summary.interval_seconds
     return {
@@ -35,6 +35,7 @@ def describe(folder: str) -> dict[str, Any]:
         **{_camel(name): value for name, value in told.items()},
         "configs": configs,
         "requestsRecorded": requests,
+        "answersLost": lost,
     }
 
 
@@ -43,10 +44,13 @@ def _camel(name: str) -> str:
     return first + "".join(other.capitalize() for other in others)
 
 
-def _configs(reader: HistoryReader) -> tuple[list[dict[str, Any]], bool | None]:
-    """Configurations in force, each with the time from which on; and whether requests were recorded."""
+def _configs(reader: HistoryReader) -> tuple[list[dict[str, Any]], bool | None, int]:
+    """Configurations in force, each with the time from which on; whether requests were recorded, and how many were
+    lost.
+    """
     found: list[dict[str, Any]] = []
     requests: bool | None = None
+    lost = 0
     for record in reader.records(kinds=["marks", "checkpoints"]):
         match record.content:
             case Mark(name=name, detail=detail) if name == BEGAN:
@@ -54,6 +58,9 @@ def _configs(reader: HistoryReader) -> tuple[list[dict[str, Any]], bool | None]:
                 text, requests = beginning.config, beginning.requests
             case Mark(name=name, detail=detail) if name == CONFIGURED:
                 text = msgspec.msgpack.decode(detail, type=Configured).config
+            case Mark(name=name, detail=detail) if name == LOST:
+                lost += int(detail)
+                continue
             case Checkpoint(state=state) if not found:
                 beginning = msgspec.msgpack.decode(state, type=CheckpointState).beginning
                 text, requests = beginning.config, beginning.requests
@@ -61,7 +68,7 @@ def _configs(reader: HistoryReader) -> tuple[list[dict[str, Any]], bool | None]:
                 continue
         if not found or found[-1]["config"] != msgspec.json.decode(text):
             found.append({"since": record.time, "config": msgspec.json.decode(text)})
-    return found, requests
+    return found, requests, lost
 
 
 def print_description(told: Mapping[str, Any], console: "Console | None" = None) -> None:
@@ -92,6 +99,10 @@ def lines_of(told: Mapping[str, Any]) -> list[str]:
     lines += [f"    {duration(g['end'] - g['start'])} from {moment(g['start'])}" for g in told["gaps"][:MOST_GAPS]]
     if len(told["gaps"]) > MOST_GAPS:
         lines.append(f"    and {len(told['gaps']) - MOST_GAPS} more")
+    if told["answersLost"]:
+        lines.append(f"  lost       {told['answersLost']} answers that came faster than they could be recorded")
+    if told["clockJumps"]:
+        lines.append(f"  clock      went back {told['clockJumps']} times")
     lines += [f"  config     from {moment(c['since'])}: {_profiles(c['config'])}" for c in told["configs"]]
     if told["missingRecords"]:
         lines.append(f"  missing    {told['missingRecords']} records: dropped, or left out of a copy")
@@ -123,13 +134,13 @@ def _size(count: float) -> str:
     return f"{count:.1f} GiB"
 
 
-def share(folder: str, target: str, key_file: str | None) -> int:
+def share(folder: str, target: str, key_file: str | None, *, skip_damaged: bool = False) -> int:
     """Copy a history with pseudonyms; how many records. Raises HistoryError or ConfigError."""
     from loadaware.pseudonyms import copy_with_pseudonyms
 
     key = _key(key_file)
     with progress("copying") as hear:
-        return copy_with_pseudonyms(folder, target, key, hear)
+        return copy_with_pseudonyms(folder, target, key, hear, skip_damaged=skip_damaged)
 
 
 def _key(file: str | None) -> bytes:

@@ -223,9 +223,11 @@ class Pseudonyms:
         return Checkpoint(msgspec.msgpack.encode(CheckpointState(beginning, events, b"")))
 
 
-def copy_with_pseudonyms(source: str | Path, target: str | Path, key: bytes, hear: Hear = lambda _: None) -> int:
+def copy_with_pseudonyms(
+    source: str | Path, target: str | Path, key: bytes, hear: Hear = lambda _: None, *, skip_damaged: bool = False
+) -> int:
     """Copy a history; how many records. Raises HistoryError, at once if the target is not empty."""
-    reader = HistoryReader(source)
+    reader = HistoryReader(source, skip_damaged=skip_damaged)
     span = reader.span()
     if Path(target).exists() and any(Path(target).iterdir()):
         raise HistoryError(str(target), "is not empty: name a new folder")

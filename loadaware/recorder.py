@@ -5,6 +5,7 @@
     mark changes       so many of the changes told since were published
     mark snapshot      a snapshot was made and published
     request, answer    what the server was asked and answered; see recorded.py
+    mark lost          so many answers came faster than they could be recorded, some time before
     mark configured    the server took another configuration
     checkpoint         everything that is there, and what was learned: where a replay may begin
 
@@ -43,7 +44,7 @@ from loadaware.recorded import Asked, AskedBatch, Configured, pack_detail
 
 logger = logging.getLogger(__name__)
 
-BEGAN, PAST, CHANGES, SNAPSHOT, CONFIGURED = "began", "past", "changes", "snapshot", "configured"
+BEGAN, PAST, CHANGES, SNAPSHOT, CONFIGURED, LOST = "began", "past", "changes", "snapshot", "configured", "lost"
 """Names of marks."""
 
 
@@ -142,6 +143,8 @@ class Recorder:
 
     def asked(self, batch: AskedBatch) -> None:
         """The server answered these."""
+        if batch.lost and batch.asked:
+            self._write(Mark(LOST, str(batch.lost).encode()), batch.asked[0].time)
         for asked in batch.asked:
             number = self._write(request_of(asked), asked.time)
             if number is not None:

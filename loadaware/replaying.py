@@ -61,10 +61,10 @@ def _time(option: str, text: str | None) -> float | None:
     return moment
 
 
-def configurations(history: str, files: Sequence[str]) -> dict[str, Config]:
+def configurations(history: str, files: Sequence[str], *, skip_damaged: bool = False) -> dict[str, Config]:
     """What is to be compared, by name; without files, what the history was recorded with. Raises ConfigError."""
     if not files:
-        return {AS_RECORDED: recorded_config(history)}
+        return {AS_RECORDED: recorded_config(history, skip_damaged=skip_damaged)}
     stems = [Path(file).stem for file in files]
     names = [stem if stems.count(stem) == 1 else file for stem, file in zip(stems, files, strict=True)]
     if RECORDED in names:
@@ -77,9 +77,9 @@ def configurations(history: str, files: Sequence[str]) -> dict[str, Config]:
     return configs
 
 
-def recorded_config(history: str | Path) -> Config:
+def recorded_config(history: str | Path, *, skip_damaged: bool = False) -> Config:
     """The configuration that a history was recorded with, at its beginning. Raises HistoryError."""
-    for record in HistoryReader(history).records(kinds=["marks", "checkpoints"]):
+    for record in HistoryReader(history, skip_damaged=skip_damaged).records(kinds=["marks", "checkpoints"]):
         beginning = _beginning(record.content)
         if beginning is not None:
             return parse(beginning.config, f"{history} (recorded)")

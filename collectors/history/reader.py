@@ -6,10 +6,11 @@ refused by name with what to do; only the newest segment, the one that a copy or
 note. The format is described for readers with other tools in docs/history-format.md.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -26,26 +27,39 @@ from collectors.history.segments import (
     DamagedSegmentError,
     OpenSegment,
     Segment,
+    SegmentFacts,
     SegmentGoneError,
     damaged,
     list_segments,
 )
 from collectors.history.summary import HistorySummary, summarize
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class HistorySpan:
-    """From when to when, and how many readings: what the file metadata alone tells."""
+    """From when to when, and how many readings."""
 
     earliest: float
     latest: float
+    """Of all times, false ones included: a clock may have been ahead for a while."""
     readings: int
+    end: float
+    """The time of the newest reading (or record, if none is): where it really ends."""
+
+    def bounds(self, since: float | None, until: float | None) -> tuple[float, float]:
+        """What of it lies between two times; a clock that was ahead does not lengthen it."""
+        end = self.end if self.end > self.earliest else self.latest
+        begin = self.earliest if since is None else max(since, self.earliest)
+        return begin, end if until is None else min(until, end)
 
 
 class HistoryReader:
     """Reads a folder that a HistoryWriter wrote, or is writing.
 
-    `skip_damaged` leaves out every damaged segment with a note, not only the newest.
+    `skip_damaged` leaves out every damaged segment with a note, not only the newest; of one whose files open and are
+    damaged further inside, what lies behind the damage.
     """
 
     def __init__(self, folder: str | Path, *, skip_damaged: bool = False) -> None:
@@ -92,12 +106,23 @@ class HistoryReader:
         if not facts:
             raise HistoryError(str(self._folder), f"nothing in it can be read: {'; '.join(self._notes)}")
         readings = sum(fact.rows.get("readings", 0) for fact in facts)
-        return HistorySpan(min(f.earliest for f in facts), max(f.latest for f in facts), readings)
+        end = self._end(facts)
+        return HistorySpan(min(f.earliest for f in facts), max(f.latest for f in facts), readings, end)
+
+    def _end(self, facts: Sequence[SegmentFacts]) -> float:
+        """The time of the newest reading: one narrow column of one segment."""
+        newest = next((fact for fact in reversed(facts) if fact.rows.get("readings")), facts[-1])
+        end = newest.latest
+        for opened in self._opened(newest.first - 1):
+            for batch in self._sound(opened.batches("readings", ["time"])):
+                end = float(batch.column("time")[-1].as_py())
+            break
+        return end
 
     def summary(self) -> HistorySummary:
         """What is in it. Reads names and times, no usage: some seconds for weeks of a large cluster."""
         self.span()
-        return summarize(self._opened(0), self._notes)
+        return summarize(self._opened(0), self._notes, self._leave_out)
 
     def files(self, table: str) -> tuple[Path, ...]:
         """The Parquet files of one table now, in order, for other tools."""
@@ -115,7 +140,7 @@ class HistoryReader:
         position = after
         for opened in self._opened(after):
             if opened.facts.overlaps(since, until):
-                for record in _merged(opened, kinds):
+                for record in self._sound(_merged(opened, kinds)):
                     in_time = (since is None or record.time >= since) and (until is None or record.time < until)
                     if record.sequence > position and in_time:
                         yield record
@@ -133,7 +158,7 @@ class HistoryReader:
     def _checkpoints(self, segment: Segment) -> Iterator[Record]:
         if opened := self._open(segment):
             with opened:
-                yield from _merged(opened, ["checkpoints"])
+                yield from self._sound(_merged(opened, ["checkpoints"]))
 
     def _opened(self, position: int) -> Iterator[OpenSegment]:
         """Open segments one after the other. The folder is listed anew each time: parts become segments meanwhile."""
@@ -157,6 +182,19 @@ class HistoryReader:
                 raise
             self._notes[f"left out: {error}"] = None
             return None
+
+    def _sound(self, items: Iterator[T]) -> Iterator[T]:
+        """Up to where the segment is damaged, if damage is to be skipped."""
+        try:
+            yield from items
+        except DamagedSegmentError as error:
+            self._leave_out(error)
+
+    def _leave_out(self, error: DamagedSegmentError) -> None:
+        """What lies behind the damage, in this segment. Raises the error if damage is not to be skipped."""
+        if not self._skip_damaged:
+            raise error
+        self._notes[f"left out, from the damage on: {error}"] = None
 
     def _note_set_aside(self) -> None:
         for path in sorted(self._folder.glob(f"{DAMAGED}/*")):

@@ -2,8 +2,9 @@
 
 A part is added every few seconds; all parts are merged into one segment once they are old or large enough; the oldest
 segments are deleted once the whole is too old or too large, but never the segment of the newest checkpoint nor anything
-after it: what is left can always be replayed exactly. A lock file holds other writers off, and a new writer sweeps up
-what a crash left behind. Failures of the disk are OSError.
+after it: what is left can always be replayed exactly. Age is counted from segment to segment, and one step counts for a
+tenth of the greatest age at most: nobody can tell a long pause from a clock that jumped ahead. A lock file holds other
+writers off, and a new writer sweeps up what a crash left behind. Failures of the disk are OSError.
 """
 
 import fcntl
@@ -12,6 +13,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,8 @@ from collectors.history.usage import MEASURED
 _WRITING = ".writing-"
 _DELETING = ".deleting-"
 _DAY = 86_400.0
+PAUSE_SHARE = 0.1
+"""Of the greatest age: as much as one pause counts for at most."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +134,14 @@ class SegmentStore:
         return [stored for stored in self._stored if not stored.segment.merged]
 
     def _too_much(self) -> bool:
-        age = self._stored[-1].facts.latest - self._stored[0].facts.latest
         size = sum(stored.size for stored in self._stored)
-        return age > self._limits.max_age_seconds or size > self._limits.max_bytes
+        return self._age() > self._limits.max_age_seconds or size > self._limits.max_bytes
+
+    def _age(self) -> float:
+        """Of the oldest, in seconds; a clock that went back adds nothing."""
+        longest = max(self._limits.segment_seconds, PAUSE_SHARE * self._limits.max_age_seconds)
+        times = [stored.facts.latest for stored in self._stored]
+        return sum(min(max(after - before, 0.0), longest) for before, after in pairwise(times))
 
     def _expendable(self) -> bool:
         checkpoints = sum(stored.has_checkpoint for stored in self._stored)

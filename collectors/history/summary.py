@@ -1,13 +1,13 @@
 """What is in a history, without loading it: times, counts, sizes, and what a person should know before trusting it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from collectors.history.records import RECORD_KINDS
-from collectors.history.segments import OpenSegment
+from collectors.history.segments import DamagedSegmentError, OpenSegment
 from collectors.history.usage import MEASURED
 from collectors.reading import Floats
 
@@ -65,11 +65,19 @@ class _Totals:
     size: int = 0
 
 
-def summarize(segments: Iterable[OpenSegment], notes: Iterable[str]) -> HistorySummary:
-    """Read the narrow columns of each segment in turn. `notes` is read at the end: opening may add to it."""
+def summarize(
+    segments: Iterable[OpenSegment], notes: Iterable[str], leave_out: Callable[[DamagedSegmentError], None]
+) -> HistorySummary:
+    """Read the narrow columns of each segment in turn. `notes` is read at the end: opening may add to it.
+
+    `leave_out` hears of a segment that is damaged inside, and raises if it may not be left out.
+    """
     totals = _Totals()
     for segment in segments:
-        _add(totals, segment)
+        try:
+            _add(totals, segment)
+        except DamagedSegmentError as error:
+            leave_out(error)
     reading_times = np.concatenate([np.empty(0), *totals.reading_times])
     steps = np.diff(reading_times)
     interval = float(np.median(steps)) if len(steps) else float("nan")
@@ -94,7 +102,7 @@ def summarize(segments: Iterable[OpenSegment], notes: Iterable[str]) -> HistoryS
 
 
 def _add(totals: _Totals, segment: OpenSegment) -> None:
-    facts = segment.facts
+    facts, times = segment.facts, np.concatenate([*totals.ends[-1:], _times_in_order(segment)])
     totals.rows.update(facts.rows)
     totals.sequences.append((facts.first, facts.last))
     totals.times += [facts.earliest, facts.latest]
@@ -107,7 +115,6 @@ def _add(totals: _Totals, segment: OpenSegment) -> None:
             totals.resources.update(dict.fromkeys(resources))
     for batch in segment.batches("requests", ["verb"]):
         totals.verbs.update(batch.column("verb").to_pylist())
-    times = np.concatenate([*totals.ends[-1:], _times_in_order(segment)])
     totals.jumps += int((np.diff(times) < 0).sum())
     totals.ends = [times[-1:]]
 

@@ -36,8 +36,7 @@ def judged_time(folder: str, reader: HistoryReader, settings: ReplaySettings) ->
     span = reader.span()
     if not span.readings:
         raise HistoryError(folder, "holds no reading: there is no usage to replay")
-    begin = span.earliest if settings.since is None else max(settings.since, span.earliest)
-    end = span.latest if settings.until is None else min(settings.until, span.latest)
+    begin, end = span.bounds(settings.since, settings.until)
     if begin >= end:
         raise HistoryError(folder, "has nothing in that time: `loadaware history` shows its span")
     length, warm_up = end - begin, settings.warm_up_seconds

@@ -61,6 +61,8 @@ class Counts:
     returned: int = 0
     """Moved pods whose node went away in reality, and that were put back."""
     late: int = 0
+    answers_lost: int = 0
+    """Answers that came faster than they could be recorded."""
     gaps: int = 0
     clock_jumps: int = 0
     unknown_nodes: int = 0

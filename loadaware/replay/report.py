@@ -123,6 +123,11 @@ def notes(outcomes: Outcomes) -> list[str]:
         said.append(f"up to {counts.unknown_nodes} measured nodes at a time are unknown to the cluster, and left out")
     if counts.late:
         said.append(f"{counts.late} answers were written too late to be put in their place")
+    if counts.answers_lost:
+        said.append(
+            f"{counts.answers_lost} answers are not in the history, as they came faster than they could be recorded: "
+            "their pods are taken to be where they were"
+        )
     if counts.explainable:
         share = 100.0 * counts.explained / counts.explainable
         said.append(

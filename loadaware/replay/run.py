@@ -21,7 +21,7 @@ from collectors.reading import Floats, Reading
 from loadaware.config import Config
 from loadaware.isolation import working
 from loadaware.profiles import adviser_settings
-from loadaware.recorder import BEGAN, SNAPSHOT, Beginning, CheckpointState
+from loadaware.recorder import BEGAN, LOST, SNAPSHOT, Beginning, CheckpointState
 from loadaware.replay.choosing import Choosing
 from loadaware.replay.judged_time import judged_time, record_before
 from loadaware.replay.judging import Judge
@@ -88,7 +88,7 @@ class ReplayRun:
     def _tally(self, time: float, placed: int, elsewhere: int) -> None:
         """Which block the pods placed since belong to."""
         more = self._counts["placed"] - placed
-        if more and time >= self._time.since:
+        if more and self._time.since <= time <= self._time.end:
             block = int((time - self._time.since) // self._time.block_seconds)
             of = self._placed.get(block, (0, 0))
             self._placed[block] = of[0] + more, of[1] + self._counts["elsewhere"] - elsewhere
@@ -101,6 +101,8 @@ class ReplayRun:
             case Mark(name=name, detail=detail):
                 if name == BEGAN:
                     self._choosing.requests_recorded = msgspec.msgpack.decode(detail, type=Beginning).requests
+                elif name == LOST:
+                    self._counts["answers_lost"] += int(detail)
                 self._told.mark(name, detail)
             case Checkpoint(state=state):
                 self._checkpoint(state)
@@ -197,7 +199,7 @@ class ReplayRun:
         if self._told.past or not reading.nodes.names:
             self._told.read(reading)
             return
-        seconds = self._judge.seconds_until(time)
+        seconds = self._judge.seconds_until(time) if time <= self._time.end else 0.0
         capacity, allocatable = self._amounts_of(reading)
         shifted = self._moves.shift(reading, capacity)
         before = reading.nodes.usage * capacity if reading.base == "capacity" else reading.nodes.usage

@@ -94,8 +94,7 @@ def windows_of(
     span = HistoryReader(folder, skip_damaged=skip_damaged).span()
     if not span.readings:
         raise HistoryError(folder, "holds no reading: there is no usage to replay")
-    begin = span.earliest if since is None else max(since, span.earliest)
-    end = span.latest if until is None else min(until, span.latest)
+    begin, end = span.bounds(since, until)
     if begin >= end:
         raise HistoryError(folder, "has nothing in that time: `loadaware history` shows its span")
     split = end - test_share * (end - begin)

@@ -345,7 +345,7 @@ def test_a_reader_sees_each_record_once_while_parts_are_merged_under_it(tmp_path
 
 def test_a_reader_finishes_a_segment_that_is_deleted_under_it_and_goes_on(tmp_path: Path) -> None:
     clock = VirtualClock()
-    limits = HistoryLimits(segment_seconds=30, max_age_seconds=100)
+    limits = HistoryLimits(segment_seconds=60, max_age_seconds=100)
     with HistoryWriter(tmp_path, limits, clock, flush_on_write=False) as writer:
         for _ in range(2):
             writer.write_mark("old")
@@ -357,7 +357,8 @@ def test_a_reader_finishes_a_segment_that_is_deleted_under_it_and_goes_on(tmp_pa
         clock.now += 1000
         writer.write_mark("new")
         writer.flush()
-        assert [record.sequence for record in records] == [2, 5]
+        assert sequences(tmp_path) == [3, 4, 5]
+        assert [record.sequence for record in records] == [2, 3, 4, 5]
 
 
 def test_a_segment_that_left_since_the_folder_was_listed_is_gone_not_damaged(tmp_path: Path) -> None:
@@ -570,6 +571,44 @@ def test_a_clock_that_jumps_back_changes_no_order_and_is_told(tmp_path: Path) ->
     assert [record.sequence for record in reader.records(until=START)] == [3, 4]
     assert reader.summary().clock_jumps == 1
     assert (reader.span().earliest, reader.span().latest) == (START - 3600, START + 60)
+
+
+def test_a_clock_that_was_ahead_for_a_while_does_not_lengthen_a_history(tmp_path: Path) -> None:
+    record_readings(tmp_path, [START, START + 60, START + 1e6, START + 120, START + 180])
+    span = HistoryReader(tmp_path).span()
+    assert (span.latest, span.end) == (START + 1e6, START + 180)
+    assert span.bounds(None, None) == (START, START + 180)
+    assert span.bounds(START + 60, START + 500) == (START + 60, START + 180)
+
+
+def damage_inside(folder: Path, table: str = "nodes") -> None:
+    """Of the oldest segment: the file opens, its first page is not what it was."""
+    file = min(folder.glob("segment-*")) / f"{table}.parquet"
+    content = bytearray(file.read_bytes())
+    content[60:70] = bytes(10)
+    file.write_bytes(content)
+
+
+def test_damage_inside_a_file_is_named_and_what_lies_behind_it_can_be_left_out(tmp_path: Path) -> None:
+    record_readings(tmp_path, [START + 60 * i for i in range(4)])
+    record_readings(tmp_path, [START + 600 + 60 * i for i in range(3)])
+    damage_inside(tmp_path)
+    with pytest.raises(HistoryError, match=r"nodes\.parquet: cannot be read"):
+        list(HistoryReader(tmp_path).records())
+    reader = HistoryReader(tmp_path, skip_damaged=True)
+    assert [record.sequence for record in reader.records()] == [5, 6, 7]
+    assert any("nodes.parquet" in note for note in reader.notes)
+
+
+def test_a_summary_of_a_folder_with_damage_inside_leaves_that_segment_out(tmp_path: Path) -> None:
+    record_readings(tmp_path, [START + 60 * i for i in range(4)])
+    record_readings(tmp_path, [START + 600 + 60 * i for i in range(3)])
+    damage_inside(tmp_path, "readings")
+    with pytest.raises(HistoryError, match=r"readings\.parquet: cannot be read"):
+        HistoryReader(tmp_path).summary()
+    summary = HistoryReader(tmp_path, skip_damaged=True).summary()
+    assert summary.records["readings"] == 3
+    assert any("readings.parquet" in note for note in summary.notes)
 
 
 def test_the_summary_counts_numbers_that_no_record_has(tmp_path: Path) -> None:

@@ -147,6 +147,20 @@ def test_the_newest_checkpoint_and_all_after_it_outlive_the_bounds(tmp_path: Pat
     assert sequences(tmp_path) == [5, 6, 7, 8]
 
 
+def test_a_clock_that_jumps_ahead_of_the_greatest_age_deletes_nothing(tmp_path: Path) -> None:
+    limits = HistoryLimits(segment_seconds=60, max_age_seconds=6000)
+    right = [START + 60 * i for i in range(6)]
+    record_readings(tmp_path, [*right, START + 1e6, START + 1e6 + 60, START + 360, START + 420], limits)
+    assert sequences(tmp_path) == list(range(1, 11))
+
+
+def test_a_pause_makes_what_lies_before_it_older_by_a_tenth_of_the_greatest_age(tmp_path: Path) -> None:
+    """Steps of 600 at most, of which ten make 6000: the oldest two of twelve are older than that."""
+    limits = HistoryLimits(segment_seconds=60, max_age_seconds=6000)
+    record_readings(tmp_path, [START + 5000 * i for i in range(13)], limits)
+    assert sequences(tmp_path) == list(range(3, 14))
+
+
 def test_without_any_checkpoint_the_newest_segment_is_kept(tmp_path: Path) -> None:
     record_readings(tmp_path, [START + 60 * i for i in range(4)], HistoryLimits(segment_seconds=60, max_bytes=1))
     assert sequences(tmp_path) == [4]

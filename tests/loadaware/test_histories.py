@@ -10,9 +10,10 @@ from click.testing import CliRunner, Result
 from collectors.history import HistoryReader, HistoryWriter, Request
 from collectors.manifests import Pod
 from loadaware.cli import cli
+from loadaware.recorded import Asked, AskedBatch
 from tests.collectors.fake_api_server import FakeApiServer
 from tests.loadaware.fake_cluster import serve_cluster
-from tests.loadaware.recorded_runs import packed_history
+from tests.loadaware.recorded_runs import START, Recording, packed_history, pod
 from tests.parts.processes import wait_for
 
 TWO = "profiles: [{scorers: [{name: %s}]}]"
@@ -63,6 +64,35 @@ def test_history_counts_requests_by_their_verb(tmp_path: Path) -> None:
     assert "requests   4: bind 1, preempt 1, prioritize 2\n" in run("history", tmp_path).stdout
     told = json.loads(run("history", tmp_path, "--output", "json").stdout)
     assert told["verbs"] == {"bind": 1, "preempt": 1, "prioritize": 2}
+
+
+def test_history_tells_of_a_clock_that_went_back_and_of_answers_that_were_lost(tmp_path: Path) -> None:
+    told = Recording(tmp_path, requests=True)
+    told.nodes("a")
+    for minute in (1, 2, 3, 1, 2, 3, 4):
+        told.now = START + 60.0 * minute
+        told.read({"a": 1.0}, {})
+    told.recorder.asked(AskedBatch((Asked(1, told.now, "prioritize", "", pod("web-1"), ("a",)),), lost=3))
+    told.close()
+    said = run("history", tmp_path).stdout
+    assert "  clock      went back 1 times\n" in said
+    assert "  lost       3 answers that came faster than they could be recorded\n" in said
+    replayed = run("replay", tmp_path, "--warm-up", "0s").stdout
+    assert "- 3 answers are not in the history" in replayed
+
+
+def test_history_with_damage_inside_is_shown_without_it_if_told_to(tmp_path: Path) -> None:
+    packed_history(tmp_path, 10)
+    with HistoryWriter(tmp_path) as writer:
+        writer.write_mark("later", time=START + 3600.0)
+    file = min(tmp_path.glob("segment-*")) / "readings.parquet"
+    content = bytearray(file.read_bytes())
+    content[40:50] = bytes(10)
+    file.write_bytes(content)
+    assert "readings.parquet: cannot be read" in run("history", tmp_path).stderr
+    shown = run("history", tmp_path, "--skip-damaged")
+    assert shown.exit_code == 0, shown.output
+    assert "note       left out, from the damage on: " in shown.stdout
 
 
 def test_history_tells_programs_the_same(history: Path) -> None:

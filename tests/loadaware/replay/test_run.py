@@ -120,6 +120,19 @@ def test_a_clock_that_jumps_back_is_counted_and_the_rest_is_judged(tmp_path: Pat
     assert outcome.recorded.seconds == pytest.approx(7 * 60.0)
 
 
+def test_a_clock_that_was_ahead_for_a_while_spoils_neither_the_blocks_nor_the_judged_time(tmp_path: Path) -> None:
+    told = Recording(tmp_path)
+    told.nodes("full", "idle")
+    for minute in (1, 2, 3, 4, 100_000, 100_001, 5, 6, 7):
+        told.now = START + 60.0 * minute
+        told.read({"full": 1.0, "idle": 0.1}, {})
+    told.close()
+    outcome = replay(tmp_path, Config(), WHOLE)
+    assert outcome.until == START + 7 * 60.0
+    assert sorted(outcome.recorded_blocks) == [0, 1]
+    assert outcome.recorded.seconds == pytest.approx(6 * 60.0)
+
+
 def test_a_renamed_node_is_another_node_and_its_unknown_name_is_counted(tmp_path: Path) -> None:
     told = Recording(tmp_path)
     told.nodes("old", "idle")
