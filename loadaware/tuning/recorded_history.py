@@ -3,13 +3,15 @@
     |  window 1  |  window 2  |  window 3  |   test   |
     earliest                            split       latest        split = latest - share * (latest - earliest)
 
+A search that goes on is cut where it was when it began, however much was recorded since (`cut`).
+
 A window is replayed from a checkpoint at least an hour before it, and its own beginning is not judged: see
 docs/history.md. Pods that were placed before that are where they were.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,14 +20,14 @@ import msgspec
 from collectors.errors import HistoryError
 from collectors.history import HistoryReader
 from loadaware.config import Config
-from loadaware.progress import moment
+from loadaware.progress import duration, moment
 from loadaware.replay.outcome import ReplayOutcome, ReplaySettings
 from loadaware.replay.report import CANNOT_KNOW, figure
 from loadaware.replay.run import replay
 from loadaware.simulation.accounting import Report
 from loadaware.simulation.code_digest import code_digest
 from loadaware.simulation.summary import METRICS
-from loadaware.tuning.source import Judged, known
+from loadaware.tuning.source import Judged, Plan, known
 
 WINDOW_SECONDS = 4 * 3600.0
 """A window to search on is at least so long, if nobody says how many there are."""
@@ -42,6 +44,8 @@ class Recorded:
     test: tuple[str, ...]
     title: str
     skip_damaged: bool = False
+    asked: str = ""
+    """How it was to be split: what one asked for, not what came of it."""
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -50,10 +54,29 @@ class Recorded:
 
     @property
     def identity(self) -> str:
-        """The folder's name and windows, and the code. A history that grew has other windows."""
+        """The folder's name, how it was to be split, and the code. Windows are kept with the runs: a history grows."""
         code = code_digest("loadaware.tuning.recorded_history")
         name = Path(self.folder).resolve().name
-        return msgspec.json.encode(["recorded", name, dict(self.windows), self.train, self.test, code]).decode()
+        return msgspec.json.encode(["recorded", name, self.asked, code]).decode()
+
+    @property
+    def plan(self) -> Plan:
+        """For another search to go on with."""
+        return Plan(
+            train={name: self.windows[name] for name in self.train},
+            test={name: self.windows[name] for name in self.test},
+        )
+
+    def cut(self, plan: Plan) -> "Recorded":
+        """The same history, cut as it was. Raises HistoryError if that is there no more."""
+        windows = {**plan.train, **plan.test}
+        span = HistoryReader(self.folder, skip_damaged=self.skip_damaged).span()
+        begin, end = min(since for since, _ in windows.values()), max(until for _, until in windows.values())
+        if begin < span.earliest or end > span.latest:
+            problem = f"the runs kept are of {moment(begin)} to {moment(end)}, and all of that is there no more"
+            raise HistoryError(self.folder, f"{problem}: name another --output to begin anew")
+        title = title_of(self.folder, end - begin)
+        return replace(self, windows=windows, train=tuple(plan.train), test=tuple(plan.test), title=title)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -65,6 +88,11 @@ class Recorded:
         since, until = self.windows[case]
         settings = ReplaySettings(since=since, until=until, kept_moves=1, skip_damaged=self.skip_damaged)
         return judged(replay(self.folder, config, settings))
+
+
+def title_of(folder: str, seconds: float) -> str:
+    """In words."""
+    return f"history {folder}, {duration(seconds)}"
 
 
 def judged(outcome: ReplayOutcome) -> Judged:

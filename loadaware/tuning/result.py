@@ -78,6 +78,10 @@ class TuneResult:
         said = []
         if self.stopped:
             said.append("It was stopped: the same command goes on from here.")
+        if len(self.finished) > 1 and all(one.values == self.base.values for one in self.finished):
+            said.append(
+                f"All trials came out equal: nothing that was searched matters here. Are there pods of {self.profile}?"
+            )
         if not self.found:
             said.append("No trial was better than the configuration it began with, which is therefore what is written.")
         elif not self.compared:

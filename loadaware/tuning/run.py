@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadaware.config import Config
+from loadaware.config import Config, ProfileSection
 from loadaware.config_text import config_text
 from loadaware.errors import ConfigError, LoadAwareError
 from loadaware.profiles import adviser_settings
 from loadaware.tuning.crews import Alone, Crew
 from loadaware.tuning.objective import DEFAULT, check_objectives
 from loadaware.tuning.pruning import Pruning
+from loadaware.tuning.recorded_history import Recorded
 from loadaware.tuning.result import TuneResult
 from loadaware.tuning.search import BATCH, Hear, Search, profile_section, with_profile
 from loadaware.tuning.source import Judged, Source
 from loadaware.tuning.space import Space, default_space, parameters
-from loadaware.tuning.store import Memory, Store, digest
+from loadaware.tuning.store import Memory, Store, digest, kept_plan
 from loadaware.tuning.verdict import compare
 
 
@@ -56,7 +57,8 @@ def tune(
     section = profile_section(config, profile or config.profiles[0].scheduler_name)
     objectives = check_objectives(objectives, source)
     check_numbers(trials, batch)
-    _check(source, config)
+    _check(source, config, section)
+    source = source if runs is None else _going_on(source, runs)
     rule = Pruning(on=pruning)
     about = {
         "source": digest(source.identity),
@@ -65,7 +67,7 @@ def tune(
         "seed": str(seed),
         "search": f"{', '.join(objectives)}; batches of {batch}; {'with' if pruning else 'without'} giving up",
     }
-    kept = Memory() if runs is None else Store(runs, about)
+    kept = Memory() if runs is None else Store(runs, about, source.plan if isinstance(source, Recorded) else None)
     workers = crew or Alone()
     planned = (trials + 1) * len(source.train) + 2 * len(source.test)
     search = Search(
@@ -85,7 +87,16 @@ def check_numbers(trials: int, batch: int) -> None:
             raise ConfigError(name, "", f"must be at least 1, not {number}")
 
 
-def _check(source: Source, config: Config) -> None:
+def _going_on(source: Source, runs: str | Path) -> Source:
+    """With the windows that the search began with: meanwhile more may have been recorded."""
+    plan = kept_plan(runs) if isinstance(source, Recorded) else None
+    return source.cut(plan) if plan is not None and isinstance(source, Recorded) else source
+
+
+def _check(source: Source, config: Config, section: ProfileSection) -> None:
+    if section.shadow and isinstance(source, Recorded):
+        problem = f"{section.scheduler_name!r} is in shadow: a replay places no pod by it, so nothing would change"
+        raise ConfigError("--profile", "", problem, "name a live one, and put the winner into shadow")
     if not source.train or not source.test:
         raise ConfigError("<source>", "", "has no cases to search on, or none to test on")
     adviser_settings(config)

@@ -40,6 +40,13 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """That it took."""
 
 
+class Plan(msgspec.Struct, frozen=True):
+    """Cases of a source that grows, by name: from when to when, so that a search goes on with the same ones."""
+
+    train: dict[str, tuple[float, float]]
+    test: dict[str, tuple[float, float]]
+
+
 def known(figures: Mapping[str, float]) -> dict[str, float | None]:
     """NaN as None: JSON has no other word for it."""
     return {name: None if math.isnan(value) else float(value) for name, value in figures.items()}

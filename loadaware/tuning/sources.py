@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from loadaware.progress import duration
 from loadaware.simulation import sensitivity
 from loadaware.simulation.stage import Setup
 from loadaware.simulation.traces import load_traces
-from loadaware.tuning.recorded_history import Recorded, windows_of
+from loadaware.tuning.recorded_history import Recorded, title_of, windows_of
 from loadaware.tuning.simulated_days import Simulated, check_load, make_cases
 
 TEST_SHARE = 0.3
@@ -55,8 +54,9 @@ def recorded(
     """A history, or its part between two times (seconds since 1970). Raises HistoryError."""
     train, test = windows_of(folder, test_share, windows, since=since, until=until, skip_damaged=skip_damaged)
     span = sum(end - begin for begin, end in (*train.values(), *test.values()))
-    title = f"history {folder}, {duration(span)}"
-    return Recorded(folder, {**train, **test}, tuple(train), tuple(test), title, skip_damaged)
+    asked = f"{windows} windows, {test_share} for the test, from {since} to {until}"
+    title = title_of(folder, span)
+    return Recorded(folder, {**train, **test}, tuple(train), tuple(test), title, skip_damaged, asked)
 
 
 def _setup(nodes: int, load: float, hours: float, warm_up_hours: float) -> Setup:

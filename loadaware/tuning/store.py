@@ -3,8 +3,8 @@
 A search is a function of its seed; only judging takes time. So judgements are kept, not the search: begun again, it
 asks the same questions, finds the answers of before, and comes to the same end as if it had never been stopped.
 
-The first line says what is searched; a file of another search is refused. Then a line per judgement, written at once
-and whole; one that a crash cut short is removed.
+The first line says what is searched, and on which windows of a history; a file of another search is refused. Then a
+line per judgement, written at once and whole; one that a crash cut short is removed.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import msgspec
 
 from loadaware.config import ProfileSection
 from loadaware.errors import ConfigError
-from loadaware.tuning.source import Judged
+from loadaware.tuning.source import Judged, Plan
 
 SEARCH = "loadaware tune 1"
 
@@ -23,6 +23,7 @@ class Head(msgspec.Struct, frozen=True, tag_field="is", tag=SEARCH):
     """What a file is about: digests by name, so that one can say what differs."""
 
     about: dict[str, str]
+    plan: Plan | None = None
 
 
 class Line(msgspec.Struct, frozen=True, tag_field="is", tag="judged"):
@@ -70,17 +71,26 @@ class Memory:
         self._judged[key, case] = judged
 
 
+def kept_plan(file: str | Path) -> Plan | None:
+    """On which windows the search of a file was begun; None if there is no such file, or it does not say."""
+    try:
+        with Path(file).open("rb") as opened:
+            return msgspec.json.decode(opened.readline(), type=Head).plan
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
 class Store(Memory):
     """Reads what there is, and appends. Raises ConfigError if the file is something else or cannot be written."""
 
-    def __init__(self, file: str | Path, about: dict[str, str]) -> None:
+    def __init__(self, file: str | Path, about: dict[str, str], plan: Plan | None = None) -> None:
         super().__init__()
         self._file = Path(file)
         begun = self._read(about)
         try:
             with self._file.open("ab") as opened:
                 if not begun:
-                    opened.write(msgspec.json.encode(Head(about)) + b"\n")
+                    opened.write(msgspec.json.encode(Head(about, plan)) + b"\n")
         except OSError as error:
             raise ConfigError(str(file), "", f"cannot be written: {error.strerror}") from error
 

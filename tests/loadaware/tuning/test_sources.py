@@ -14,8 +14,10 @@ from loadaware.simulation.stage import make_stage
 from loadaware.simulation.traces import Traces
 from loadaware.simulation.trial import run_trial
 from loadaware.tuning.recorded_history import judged
+from loadaware.tuning.run import tune
 from loadaware.tuning.simulated_days import split_days
 from loadaware.tuning.sources import recorded, simulated
+from loadaware.tuning.space import parse_space
 from tests.loadaware.recorded_runs import START, Recording, packed_history
 
 SMALL = {"nodes": 5, "hours": 0.4, "warm_up_hours": 0.2, "load": 0.6}
@@ -112,6 +114,54 @@ def test_moves_are_told_block_by_block_where_pods_were_placed(tmp_path: Path) ->
     assert sum(moved for _, moved in outcome.placed_blocks.values()) == outcome.counts.elsewhere > 0
     shares = {n: 100.0 * moved / of for n, (of, moved) in outcome.placed_blocks.items()}
     assert judged(outcome).blocks["moves"] == shares
+
+
+def grown_history(folder: Path, begin: int, end: int) -> None:
+    told = Recording(folder)
+    told.nodes("full", "idle")
+    for minute in range(begin, end):
+        told.now = START + 60.0 * minute
+        told.read({"full": 3.5, "idle": 0.1}, {})
+    told.close()
+
+
+def test_a_search_on_a_history_that_grew_goes_on_with_the_windows_it_began_with(tmp_path: Path) -> None:
+    folder, runs = tmp_path / "history", tmp_path / "best.runs.jsonl"
+    grown_history(folder, 0, 60)
+    space = parse_space("maxScore: {oneOf: [1, 30, 100]}")
+    first = tune(recorded(str(folder)), trials=2, space=space, runs=runs)
+    kept = runs.read_bytes()
+    grown_history(folder, 60, 120)
+    again = tune(recorded(str(folder)), trials=2, space=space, runs=runs)
+    assert runs.read_bytes() == kept
+    assert (again.train_cases, again.test_cases, again.title) == (first.train_cases, first.test_cases, first.title)
+    with pytest.raises(ConfigError, match="holds the runs of another search: other data"):
+        tune(recorded(str(folder), windows=2), trials=2, space=space, runs=runs)
+
+
+def test_windows_that_are_there_no_more_are_told_of(tmp_path: Path) -> None:
+    grown_history(tmp_path / "old" / "history", 0, 60)
+    grown_history(tmp_path / "new" / "history", 0, 40)
+    runs, space = tmp_path / "best.runs.jsonl", parse_space("maxScore: {oneOf: [1, 30, 100]}")
+    tune(recorded(str(tmp_path / "old" / "history")), trials=1, space=space, runs=runs)
+    with pytest.raises(HistoryError, match="all of that is there no more: name another --output"):
+        tune(recorded(str(tmp_path / "new" / "history")), trials=1, space=space, runs=runs)
+
+
+def test_a_profile_in_shadow_is_not_tuned_on_a_history(tmp_path: Path) -> None:
+    packed_history(tmp_path / "history")
+    config = parse("profiles: [{}, {schedulerName: aside, shadow: true, scorers: [{name: Peaks}]}]")
+    with pytest.raises(ConfigError, match="--profile: 'aside' is in shadow: a replay places no pod by it"):
+        tune(recorded(str(tmp_path / "history")), trials=1, config=config, profile="aside")
+
+
+def test_trials_that_are_all_equal_are_warned_of(tmp_path: Path) -> None:
+    packed_history(tmp_path / "history")
+    config = parse("profiles: [{}, {schedulerName: batch, scorers: [{name: Peaks}]}]")
+    space = parse_space("maxScore: {oneOf: [1, 30, 100]}")
+    result = tune(recorded(str(tmp_path / "history")), trials=3, config=config, profile="batch", space=space)
+    assert "All trials came out equal" in result.warnings[0]
+    assert "Are there pods of batch?" in result.warnings[0]
 
 
 def test_a_history_without_readings_is_refused(tmp_path: Path) -> None:
