@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from loadaware.cli_output import EXIT_INTERRUPTED, remark
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
               help="The best configuration goes here; runs and report beside it.")  # fmt: skip
 @click.option("--space", "space_file", metavar="FILE", help="What is searched.  [default: the one that is shipped]")
 @click.option("--config", "config_file", type=click.Path(dir_okay=False), envvar="LOADAWARE_CONFIG", show_envvar=True,
-              help="To begin with, and to be beaten.  [default: the default profile]")  # fmt: skip
+              help="To begin with, and to be beaten.  [default: the history's, else the default profile]")  # fmt: skip
 @click.option("--profile", help="The schedulerName of the profile to tune.  [default: the first]")
 @click.option("--objective", "objectives", multiple=True,
               help="A figure to make small; repeatable.  [default: hot80]")  # fmt: skip
@@ -87,22 +88,22 @@ def tune(  # noqa: PLR0917 - click passes options by name
     from loadaware import tuning
     from loadaware.config import load as load_config
     from loadaware.progress import progress
-    from loadaware.replaying import settings_of
+    from loadaware.replaying import recorded_config, settings_of
     from loadaware.tuning import output as files
     from loadaware.tuning.run import check_numbers
 
     check_numbers(trials, batch)
     files.check_output(output)
     space = tuning.load_space(space_file) if space_file else tuning.default_space()
+    _refuse_others(folder)
     config = load_config(config_file) if config_file else None
     source: Source
     if folder is not None:
-        if traces or dataset:
-            raise click.UsageError("a HISTORY and --traces exclude each other")
         part = settings_of(since, until, None, seed=0, moves=1, skip_damaged=skip_damaged)
         source = tuning.recorded(
             folder, windows=seeds, since=part.since, until=part.until, test_share=test_share, skip_damaged=skip_damaged
         )  # fmt: skip
+        config = config or recorded_config(folder, skip_damaged=skip_damaged)
     else:
         source = tuning.simulated(
             traces=traces, dataset=dataset, nodes=nodes, load=load, hours=hours, warm_up_hours=warm_up,
@@ -118,6 +119,26 @@ def tune(  # noqa: PLR0917 - click passes options by name
     _print(result, written)
     if result.stopped:
         sys.exit(EXIT_INTERRUPTED)
+
+
+OF_A_SIMULATION = ("traces", "dataset", "nodes", "load", "hours", "warm_up", "settings", "test_seeds")
+OF_A_HISTORY = ("since", "until", "skip_damaged")
+
+
+def _refuse_others(folder: str | None) -> None:
+    """Raises UsageError for an option that was given and would do nothing."""
+    context = click.get_current_context()
+    others = OF_A_HISTORY if folder is None else OF_A_SIMULATION
+    given = [p for p in context.command.params if p.name in others and _was_given(context, p.name)]
+    if given:
+        names = ", ".join(option.opts[0] for option in given)
+        why = "only for a HISTORY, and none is named" if folder is None else "not for a HISTORY"
+        raise click.UsageError(f"{names}: {why}")
+
+
+def _was_given(context: click.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source in {ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT}
 
 
 def _print(result: "TuneResult", written: list[Path]) -> None:

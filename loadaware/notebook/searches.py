@@ -34,11 +34,12 @@ def tune(
     Raises a LoadAwareError or HistoryError for what is wrong, before anything is judged.
     """
     from loadaware import tuning
+    from loadaware.replaying import recorded_config
 
-    base = None if config is None else configuration(config)
-    if base is None and isinstance(source, History):
-        base = source.config
     folder = source.folder if isinstance(source, History) else source
+    base = None if config is None else configuration(config)
+    if base is None and isinstance(folder, str | Path):
+        base = recorded_config(folder)
     judges = tuning.recorded(str(folder)) if isinstance(folder, str | Path) else folder
     with telling("tuning") as hear:
         return tuning.tune(

@@ -71,10 +71,12 @@ def _rows(cores: dict[str, float], time: float) -> Measurements:
 class Recording:
     """A history that is told by hand, minute by minute; without requests unless told otherwise."""
 
-    def __init__(self, folder: Path, *, requests: bool = False, limits: HistoryLimits | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, requests: bool = False, limits: HistoryLimits | None = None, config: Config | None = None
+    ) -> None:
         self.now = START
         self.writer = HistoryWriter(folder, limits, lambda: self.now, flush_on_write=False)
-        self.recorder = Recorder(self.writer, beginning_of(Config(), requests=requests))
+        self.recorder = Recorder(self.writer, beginning_of(config or Config(), requests=requests))
         self.recorder.began(START)
 
     def nodes(self, *names: str) -> None:

@@ -4,15 +4,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from loadaware.cli import cli
-from loadaware.config import load
-from tests.loadaware.recorded_runs import packed_history
+from loadaware.config import load, parse
+from tests.loadaware.recorded_runs import START, Recording, packed_history
+from tests.parts.processes import wait_for
 
 SIZE = ["--nodes", "5", "--hours", "0.4", "--warm-up", "0.2", "--seeds", "1", "--test-seeds", "1", "--jobs", "1"]
 SPACE = "maxScore: {from: 1, to: 200, whole: true, log: true}\n"
@@ -76,6 +76,34 @@ def test_a_history_is_tuned_and_its_limits_are_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["history", "--nodes", "20", "--test-seeds", "3"], "--test-seeds, --nodes: not for a HISTORY"),
+        (["history", "--setting", "20nodes"], "--setting: not for a HISTORY"),
+        (["history", "--traces", "days"], "--traces: not for a HISTORY"),
+        (["--since", "2026-11-02T00:00Z"], "--since: only for a HISTORY, and none is named"),
+        (["--skip-damaged"], "--skip-damaged: only for a HISTORY, and none is named"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(arguments: list[str], said: str) -> None:
+    result = run("tune", *arguments, "--output", "best.yaml")
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_a_history_is_tuned_from_the_configuration_it_was_recorded_with(tmp_path: Path) -> None:
+    recorded = Recording(tmp_path / "history", config=parse("profiles: [{maxScore: 77, scorers: [{name: Peaks}]}]"))
+    recorded.nodes("a")
+    for minute in range(60):
+        recorded.now = START + 60.0 * minute
+        recorded.read({"a": 1.0}, {})
+    recorded.close()
+    result = tune(tmp_path, str(tmp_path / "history"), "--jobs", "1")
+    assert result.exit_code == 0, result.output
+    assert [scorer.name for scorer in load(tmp_path / "best.yaml").profiles[0].scorers] == ["Peaks"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
         (["--trials", "0", "--output", "best.yaml"], "--trials: must be at least 1, not 0"),
         (["--output", "none/best.yaml"], "--output: there is no folder "),
         (["--output", "best.json"], "--output: a configuration is written as YAML, not as '.json'"),
@@ -112,8 +140,10 @@ def test_ctrl_c_keeps_what_is_done_and_still_writes_the_best_so_far(tmp_path: Pa
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     runs = tmp_path / "best.runs.jsonl"
-    while running.poll() is None and not (runs.exists() and runs.read_bytes().count(b"\n") >= 7):
-        time.sleep(0.05)
+    wait_for(
+        lambda: running.poll() is not None or (runs.exists() and runs.read_bytes().count(b"\n") >= 7),
+        120.0, "some runs",
+    )  # fmt: skip
     os.killpg(running.pid, signal.SIGINT)
     told, errors = running.communicate(timeout=60)
     assert running.returncode == 130, errors
