@@ -16,6 +16,7 @@ from loadaware.config import Config
 from loadaware.notebook.configurations import Configuration, configuration
 from loadaware.notebook.decided import decision_rows, placement_rows
 from loadaware.notebook.frames import seconds_of, timed, usage_frame
+from loadaware.notebook.sizes import scaled, size_changes
 from loadaware.recorder import BEGAN, CheckpointState, remember
 
 if TYPE_CHECKING:
@@ -109,14 +110,12 @@ class History:
         return sums.reindex(self.sizes(at).index, fill_value=0)
 
     def utilization(self, since: Any = None, until: Any = None, every: str | None = None) -> "pd.DataFrame":
-        """Usage of nodes as a fraction of what they have: time, node, cpu, memory; without nodes of unknown size."""
-        frame, sizes = self.nodes(since, until, every), self.sizes(until)
-        frame = frame[frame["node"].isin(sizes.index)].reset_index(drop=True)
-        if self._base() == "capacity":
-            return frame
-        for resource in [column for column in frame.columns if column in sizes.columns]:
-            frame[resource] /= frame["node"].map(sizes[resource]).astype("float64")
-        return frame
+        """Usage of nodes as a fraction of what they had then: time, node, cpu, memory; without nodes of unknown size.
+
+        Of weeks of a large cluster thin it by `every`: each reading is a row per node.
+        """
+        changes = size_changes(self._reader, seconds_of(until))
+        return usage_frame(scaled(self._readings(since, until, every), changes), "nodes", "node")
 
     def state(self, at: Any = None, window: str = "15min") -> "pd.DataFrame":
         """Nodes as `score` takes them: capacity, and mean, deviation, latest and maximum of usage over the window

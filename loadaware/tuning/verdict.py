@@ -1,12 +1,14 @@
 """Is the winner better on cases it has not seen? Paired, with an interval, and with doubt where doubt is due.
 
-    gain = 100 * (before - after) / before          means over the pairs; the interval draws whole pairs
+    gain = 100 * (before - after) / before          means over the pairs; the interval draws whole pairs (of blocks of
+                                                    time it is that of the difference, in percent of the mean before)
     better: the interval of the mean difference lies above 0;  worse: below;  otherwise it is noise
 
 A pair is a run of both on the same simulated day, or the same block of time of a history. Blocks follow each other and
 are alike, so their intervals are wider: see simulation/blocks.py.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from collectors.reading import Floats
-from loadaware.simulation.blocks import block_interval, widened
+from loadaware.simulation.blocks import block_interval
 from loadaware.simulation.statistics import Duel, Interval, duel, gap_closed, mean_interval
 from loadaware.tuning.source import Judged
 
@@ -46,7 +48,9 @@ class Compared:
     def gain(self) -> Interval:
         """In percent of what it was; NaN if it was nothing."""
         gain = gap_closed(self.before, self.after, np.zeros(len(self.before)))
-        return widened(gain, self.before - self.after) if self.in_time else gain
+        if not self.in_time or math.isnan(gain.value):
+            return gain
+        return Interval(*(100.0 * float(value / self.before.mean()) for value in self.difference))
 
     @property
     def difference(self) -> Interval:

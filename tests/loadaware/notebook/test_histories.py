@@ -1,13 +1,15 @@
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from collectors.cluster import NodeGone, NodeSeen
 from collectors.errors import HistoryError
 from loadaware import notebook
 from loadaware.config import Config
 from loadaware.errors import ConfigError
 from tests.collectors.fake_prometheus import FakePrometheus
-from tests.loadaware.recorded_runs import GIBIBYTE, START, packed_history, record_demo
+from tests.loadaware.recorded_runs import GIBIBYTE, START, Recording, node, packed_history, record_demo
 from tests.loadaware.test_past_recording import cluster
 
 
@@ -81,6 +83,22 @@ def test_utilization_is_usage_by_size(history: notebook.History) -> None:
     frame = history.utilization()
     assert frame[frame.node == "full"].cpu.max() == pytest.approx(3.7 / 4.0)
     assert frame.memory.max() == pytest.approx(1.0 / 16.0)
+
+
+def test_utilization_is_by_the_size_of_that_time_and_tells_of_nodes_that_left(tmp_path: Path) -> None:
+    told = Recording(tmp_path)
+    told.nodes("leaving", "growing")
+    told.now += 60.0
+    told.read({"leaving": 2.0, "growing": 2.0, "stranger": 1.0}, None)
+    told.recorder.event(NodeGone("leaving"), told.now)
+    grown = msgspec.structs.replace(node("growing"), allocatable=(("cpu", 8.0), ("memory", GIBIBYTE)))
+    told.recorder.event(NodeSeen(grown), told.now)
+    told.now += 60.0
+    told.read({"growing": 2.0}, None)
+    told.close()
+    frame = notebook.open_history(tmp_path).utilization()
+    cpu = [(str(name), value) for name, value in zip(frame.node, frame.cpu, strict=True)]
+    assert cpu == [("leaving", 0.5), ("growing", 0.5), ("growing", 0.25)]
 
 
 def test_the_state_of_a_moment_has_the_statistics_of_the_window_before_it(history: notebook.History) -> None:

@@ -43,5 +43,14 @@ def test_pairs_are_blocks_where_there_are_blocks_and_only_those_that_both_have()
     assert (moves.before.tolist(), moves.after.tolist()) == ([0.0], [5.0])
 
 
+def test_of_blocks_of_time_the_gain_and_the_verdict_say_the_same() -> None:
+    before = np.array([0.0] * 8 + [20.0, 24.0, 28.0, 22.0, 26.0, 18.0, 16.0, 20.0])
+    lasting = Compared("hot80", before, 0.7 * before, in_time=True)
+    assert lasting.gain.value == pytest.approx(30.0)
+    assert (lasting.gain.low, lasting.difference.low) < (0.0, 0.0)
+    assert lasting.verdict == "noise"
+    assert Compared("hot80", before, 0.7 * before).verdict == "better"
+
+
 def test_a_figure_that_is_not_known_makes_no_pair() -> None:
     assert compare([Judged(figures={"std": None})], [Judged(figures={"std": 1.0})], ["std"]) == []
