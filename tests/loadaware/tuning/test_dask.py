@@ -3,7 +3,7 @@
 import logging
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,29 +24,62 @@ from tests.loadaware.tuning.test_search import told
 distributed: Any = pytest.importorskip("distributed")
 
 
+def local_cluster(workers: int) -> Any:
+    """Worker processes on the loopback."""
+    return distributed.LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address="127.0.0.1:0",
+        silence_logs=logging.ERROR,
+    )
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Worker processes on the loopback; their number is changed by the tests."""
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR
-    ) as made:
+    """Shared; the number of workers is changed by the tests."""
+    with local_cluster(1) as made:
         yield made
+
+
+def scaled(cluster: Any, workers: int) -> str:
+    """The address, once there are at least so many workers."""
+    cluster.scale(workers)
+    with distributed.Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(workers, timeout=60)
+    return str(cluster.scheduler_address)
 
 
 def search(address: str | None, jobs: int = 1, trials: int = 24) -> TuneResult:
     return tune(Valley(), trials=trials, space=valley_space(), seed=7, crew=crew(jobs, address))
 
 
-def test_one_two_and_four_workers_give_the_trials_that_one_and_two_processes_give(cluster: Any) -> None:
-    alone = search(None)
+def test_one_two_and_four_workers_give_the_trials_that_one_and_two_processes_give(cluster: Any, tmp_path: Path) -> None:
+    alone, history = search(None), history_search(tmp_path / "history")
     assert told(search(None, jobs=2)) == told(alone)
+    here = history(None)
     for workers in (1, 2, 4):
-        cluster.scale(workers)
-        with distributed.Client(cluster, set_as_default=False) as client:
-            client.wait_for_workers(workers)
-        spread = search(cluster.scheduler_address)
+        address = scaled(cluster, workers)
+        spread = search(address)
         assert told(spread) == told(alone)
         assert spread.best == alone.best
+        there = history(address)
+        assert told(there) == told(here)
+        assert (there.best.number, there.best.values) == (here.best.number, here.best.values)
+
+
+def history_search(folder: Path) -> Callable[[str | None], TuneResult]:
+    """A search on a small recorded history, in two windows."""
+    packed_history(folder, minutes=30)
+    source = recorded(str(folder), windows=2)
+    space = parse_space(
+        "scorers:\n- name: EntropicRisk\n- name: LowestUsage\n  weight: {from: 0.1, to: 10, log: true}\n"
+    )
+
+    def run(address: str | None) -> TuneResult:
+        return tune(source, trials=4, space=space, batch=4, objectives=["std"], seed=3, crew=crew(1, address))
+
+    return run
 
 
 def test_a_real_simulation_is_the_same_on_a_worker(cluster: Any) -> None:
@@ -72,9 +105,10 @@ class Deadly(Valley):
         return super().judge(config, profile, case)
 
 
-def test_a_worker_that_dies_costs_nothing_but_time(cluster: Any, tmp_path: Path) -> None:
+def test_a_worker_that_dies_costs_nothing_but_time(tmp_path: Path) -> None:
     source = Deadly(marker=str(tmp_path / "died"))
-    found = tune(source, trials=8, space=valley_space(), seed=7, crew=crew(1, cluster.scheduler_address))
+    with local_cluster(2) as own:
+        found = tune(source, trials=8, space=valley_space(), seed=7, crew=crew(1, own.scheduler_address))
     assert (tmp_path / "died").exists()
     assert told(found) == told(search(None, trials=8))
 
