@@ -1,4 +1,9 @@
-"""A real simulation whose every configuration was run: what tuning finds is compared with the best there is."""
+"""A real simulation whose every configuration was run: what tuning finds is compared with the best there is.
+
+There are 21 configurations, so 60 trials may meet them all: this shows that search, simulation and book-keeping agree.
+That it finds its way in a large space is shown where the best is known by construction (test_search.py). Figures
+of so small a cluster leap from one configuration to the next (on a grid of 399, one alone was within 2 % of the best).
+"""
 
 import itertools
 
