@@ -39,14 +39,12 @@ def main() -> None:
     parser.add_argument("--traces", default="", help="folder of recorded days; without it only workers are measured")
     parser.add_argument("--trials", type=int, default=24, help="of a search on recorded days")
     parser.add_argument("--runs", type=Path, help="keep judgements in this folder, and go on from there")
+    parser.add_argument("--skip-workers", action="store_true", help="for a machine that is not idle")
     parser.add_argument("--output", type=Path, default=PAGE)
     options = parser.parse_args()
-    parts = [
-        "# What tuning brings, measured",
-        "Written by `make benchmark-tuning TRACES=folder`.",
-        machine(),
-        _workers(),
-    ]
+    parts = ["# What tuning brings, measured", "Written by `make benchmark-tuning TRACES=folder`.", machine()]
+    if not options.skip_workers:
+        parts.append(_workers())
     if options.traces:
         parts.append(_on_recorded_days(options.traces, options.trials, options.runs))
     options.output.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
