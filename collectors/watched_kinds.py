@@ -137,7 +137,7 @@ KINDS: dict[Kind, WatchedKind[Any]] = {
         seen=lambda manifest: NodeSeen(node_from(manifest)),
         gone=NodeGone,
         key=_by_name,
-        lost="without nodes nothing can be ranked; allow get, list and watch on nodes",
+        lost="without nodes nothing can be ranked; allow list and watch on nodes",
     ),
     "pods": WatchedKind(
         "/api/v1/pods",
@@ -147,7 +147,7 @@ KINDS: dict[Kind, WatchedKind[Any]] = {
         key=_by_identity,
         field_selector=UNFINISHED,
         lost="pods placed but not yet measured are known only from our own answers, and what bound pods request "
-        "is not known; allow get, list and watch on pods",
+        "is not known; allow list and watch on pods",
     ),
     "namespaces": WatchedKind(
         "/api/v1/namespaces",
@@ -155,6 +155,6 @@ KINDS: dict[Kind, WatchedKind[Any]] = {
         seen=lambda manifest: NamespaceSeen(namespace_from(manifest)),
         gone=NamespaceGone,
         key=_by_name,
-        lost="namespaces cannot opt out by annotation (pods still can); allow get, list and watch on namespaces",
+        lost="namespaces cannot opt out by annotation (pods still can); allow list and watch on namespaces",
     ),
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from loadaware.cli_options import Within
 from loadaware.cli_output import EXIT_INTERRUPTED, remark
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ if TYPE_CHECKING:
 @click.option("--seeds", type=click.IntRange(1, 10_000),
               help="Runs, or windows of a history, per trial.  [default: one per day; 3; 1 to 3 windows]")  # fmt: skip
 @click.option("--test-seeds", type=click.IntRange(1, 10_000), help="Runs of the test.  [default: 6 or more]")
-@click.option("--test-share", type=click.FloatRange(0.05, 0.9), default=0.3, show_default=True,
+@click.option("--test-share", type=Within(0.05, 0.9), default=0.3, show_default=True,
               help="Share of the days, or of the time, that is kept for the test.")  # fmt: skip
-@click.option("--load", type=click.FloatRange(0.05, 0.95), default=0.5, show_default=True, help="CPU used, of all.")
+@click.option("--load", type=Within(0.05, 0.95), default=0.5, show_default=True, help="CPU used, of all.")
 @click.option("--nodes", type=click.IntRange(2, 5000), default=100, show_default=True, help="Simulated nodes.")
-@click.option("--hours", type=click.FloatRange(0.1, 168), default=24.0, show_default=True, help="Hours judged.")
-@click.option("--warm-up", type=click.FloatRange(0, 168), default=6.0, show_default=True, help="Hours before them.")
+@click.option("--hours", type=Within(0.1, 168), default=24.0, show_default=True, help="Hours judged.")
+@click.option("--warm-up", type=Within(0, 168), default=6.0, show_default=True, help="Hours before them.")
 @click.option("--setting", "settings", multiple=True, help="Other circumstances, as in `loadaware simulate`.")
 @click.option("--since", help="Of a history, from here on, such as 2026-11-02T00:00Z.  [default: the beginning]")
 @click.option("--until", help="Of a history, up to here.  [default: the end]")

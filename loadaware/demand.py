@@ -21,7 +21,7 @@ recently used go first.
 Another request does not change what is used. Changed in place it rescales what was learned of the pod; and where a
 controller makes all pods alike, a pod with another request is a new edition of them all (a rollout, a resize): what was
 learned of the workload is rescaled, too, and its pods are expected to use what they used, whatever they request. Pods
-without a controller that share a stem of their names may be of many sizes: of those usage / request is learned.
+of other owners, or of none, may be of many sizes: of those usage / request is learned.
 
 All arrays: (pod slot or workload, resource, power 0..2).
 """
@@ -124,7 +124,7 @@ class Demand:
         self._reserve_pods(slot + 1)
         number = self._number(workload)
         self._pod_requests[slot] = self._or_unit(request)
-        self._edit(number, self._pod_requests[slot])
+        self._rebase(number, self._pod_requests[slot])
         if self._settings.names:
             traits = self._prior.traits(kin)
             if traits.tolist() != self._traits[number].tolist():
@@ -141,9 +141,9 @@ class Demand:
         scale = self._pod_requests[slot] / request
         self._pods[slot] = rescaled(self._pods[slot], scale)
         self._pod_requests[slot] = request
-        self._edit(int(self._workload_of_pod[slot]), request)
+        self._rebase(int(self._workload_of_pod[slot]), request)
 
-    def _edit(self, number: int, request: Floats) -> None:
+    def _rebase(self, number: int, request: Floats) -> None:
         """A pod of a workload requests so much: the same usage of its siblings is another ratio."""
         before = self._requests[number]
         if not self._of_many_sizes[number] and before.tolist() != request.tolist():
@@ -226,9 +226,10 @@ class Demand:
         return self._ratios
 
     def workload_bases(self) -> Floats:
-        """What a pod of each workload is taken to request (workload, resource); NaN: what it does request."""
+        """What the ratios of each workload are of (workload, resource); NaN: of what the pod requests."""
         count = len(self._names)
-        return np.where(self._of_many_sizes[:count, None], np.nan, self._requests[:count])
+        by_pod = self._of_many_sizes[:count, None] | (self._workloads[:count, :, 0] == 0)
+        return np.where(by_pod, np.nan, self._requests[:count])
 
     def told(self) -> Told:
         """What names tell."""
@@ -239,7 +240,8 @@ class Demand:
         workloads = self.workload_ratios()
         numbers = self._workload_of_pod[slots]
         requests = self._pod_requests[slots]
-        scale = self._bases(numbers, requests) / requests
+        learned = self._workloads[numbers, :, 0] > 0
+        scale = np.where(learned, self._bases(numbers, requests), requests) / requests
         theirs = Ratios(scale * workloads.mean[numbers], scale * scale * workloads.variance[numbers])
         ratios = _shrunk(self._pods[slots], theirs, self._settings.pod_prior_samples)
         return ratios.mean * requests, np.sqrt(ratios.variance) * requests
@@ -287,7 +289,7 @@ class Demand:
                 self._workload_times[number] = times[position]
                 mine, self._requests[number] = self._requests[number].copy(), bases[position]
                 if self._living[number]:
-                    self._edit(number, mine)
+                    self._rebase(number, mine)
                 else:
                     self._traits[number] = spoken[position]
 

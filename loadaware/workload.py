@@ -24,6 +24,9 @@ TEMPLATE_HASH = "pod-template-hash"
 _HASH = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{6,10}\Z")
 _SCHEDULED = re.compile(r"-[0-9]{8,}\Z")
 _TAIL = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5}\Z")
+FROM_ONE_TEMPLATE = frozenset(
+    {"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "CronJob", "Job"}
+)
 _ORDINAL = re.compile(r"-[0-9]+\Z")
 _STEM = re.compile(r"(?:-[0-9]+|-[bcdfghjklmnpqrstvwxz2456789]{5})\Z")
 
@@ -50,8 +53,11 @@ def top_owner(pod: Pod) -> tuple[str, str]:
 
 
 def is_of_many_sizes(workload: str) -> bool:
-    """Whether its pods need not be alike: a controller makes them from one template, a stem of names does not."""
-    return workload.split("/", 2)[1:2] == ["Pod"]
+    """Whether its pods need not be alike: these controllers make them from one template; who knows of others (steps of
+    a workflow, static pods of a node), and of pods that only share a stem of their names?
+    """
+    _, _, behind = workload.partition("/")
+    return behind.partition("/")[0] not in FROM_ONE_TEMPLATE
 
 
 def workloads_named_like(key: str) -> list[str]:

@@ -63,7 +63,7 @@ def check_server(url: str, config: Config, timeout_seconds: float, files: Server
     try:
         base = base_url(url)
     except ValueError as error:
-        yield fail(WHAT, str(error), "give an address such as http://127.0.0.1:8090")
+        yield fail(WHAT, str(error), "give an address such as http://127.0.0.1:8091")
         return
     with closing(HttpSession(base, files.access(timeout_seconds, token_headers()))) as session:
         try:

@@ -111,7 +111,8 @@ _name_of = attrgetter("metadata.name")
 def decode_known(body: bytes, names: Sequence[str]) -> Arguments:
     """Read ExtenderArgs about nodes of which most likely each is among these names. Raises RequestError."""
     try:
-        arguments = _known.decoder(names).decode(body) if names else None
+        decoder = _known.decoder(names)
+        arguments = None if decoder is None else decoder.decode(body)
     except UNREADABLE:
         arguments = None
     if arguments is None or arguments.pod is None:
@@ -245,21 +246,28 @@ class _Known:
 
     def __init__(self) -> None:
         self._table = NodeTable(())
-        self._decoder = msgspec.json.Decoder(_ArgumentsByRow)
+        self._decoder: msgspec.json.Decoder[_ArgumentsByRow] | None = None
 
     def table(self, names: Sequence[str]) -> NodeTable:
         """Made anew if the names are others."""
         if not self._table.knows(names):
-            self._table = table = NodeTable(names)
-            fields = [("node_names", list[table.row] | None, None)]  # type: ignore[name-defined]
-            arguments = msgspec.defstruct("Known", fields, bases=(_ArgumentsByRow,), rename="pascal", gc=False)
-            self._decoder = msgspec.json.Decoder(arguments)
+            self._table = NodeTable(names)
+            self._decoder = _decoder_of(self._table.row) if names else None
         return self._table
 
-    def decoder(self, names: Sequence[str]) -> "msgspec.json.Decoder[_ArgumentsByRow]":
-        """Reads these names as rows, and refuses a request about any other."""
+    def decoder(self, names: Sequence[str]) -> "msgspec.json.Decoder[_ArgumentsByRow] | None":
+        """Reads these names as rows, and refuses a request about any other; None: they must be looked up."""
         self.table(names)
         return self._decoder
+
+
+def _decoder_of(row: type) -> "msgspec.json.Decoder[_ArgumentsByRow] | None":
+    """None if msgspec should read enumerations in another way one day (see node_table.py)."""
+    try:
+        fields = [("node_names", list[row] | None, None)]  # type: ignore[valid-type]
+        return msgspec.json.Decoder(msgspec.defstruct("Known", fields, bases=(_ArgumentsByRow,), gc=False))
+    except TypeError:
+        return None
 
 
 _known = _Known()

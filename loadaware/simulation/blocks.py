@@ -23,9 +23,9 @@ STUDENT = 1.2
 
 
 def block_interval(values: Floats, seed: int = 0) -> Interval:
-    """The mean over blocks; NaN without any."""
-    if not len(values):
-        return Interval(math.nan, math.nan, math.nan)
+    """The mean over blocks; NaN without any, and its bounds with one alone: it tells nothing of what chance does."""
+    if len(values) < 2:
+        return Interval(float(values[0]) if len(values) else math.nan, math.nan, math.nan)
     return widened(mean_interval(values, seed), values)
 
 

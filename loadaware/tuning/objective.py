@@ -6,7 +6,7 @@ ideal is chosen: the ideal has the least of each figure that the front has, and 
     sqrt(sum over objectives of ((value - least) / max(most - least, 0.1))^2)         least, most: on the front
 
 So a figure's size does not matter, nor that it was 0 to begin with, and what is good in one and bad in the other loses
-against what lies between. Ranges below a tenth of a point count for less. Of equals the lower sum wins, then the first.
+against what lies between. Ranges below a tenth of a point count for less. Of equals the first wins.
 """
 
 import math
@@ -47,7 +47,7 @@ def choose(values: Mapping[int, Values]) -> int:
     ahead = {number: values[number] for number in front(values)}
     ideal = [min(column) for column in zip(*ahead.values(), strict=True)]
     ranges = [_range(column) for column in zip(*ahead.values(), strict=True)]
-    return min(ahead, key=lambda number: (_distance(ahead[number], ideal, ranges), sum(ahead[number]), number))
+    return min(ahead, key=lambda number: (_distance(ahead[number], ideal, ranges), number))
 
 
 def _range(column: Sequence[float]) -> float:

@@ -384,7 +384,7 @@ def test_what_is_forbidden_is_told_once_with_what_is_lost_and_tried_again_rarely
         assert isinstance(told, Forbidden)
         assert told.kind == kind
         assert words in told.lost
-        assert f"allow get, list and watch on {kind}" in told.lost
+        assert f"allow list and watch on {kind}" in told.lost
         assert running.next() == Relisted(kind, frozenset())
         assert running.waits == [300.0, 300.0, 300.0]
 

@@ -139,6 +139,17 @@ def test_of_pods_without_a_controller_the_larger_are_expected_to_use_more() -> N
     assert np.isnan(demand.workload_bases()).all()
 
 
+def test_of_a_workload_that_was_never_measured_a_pod_is_expected_to_use_its_own_request_like_the_cluster() -> None:
+    demand = demand_of("shop/Deployment/other", request=2.0)
+    for minute in range(300):
+        learn(demand, {0: 1.0}, minute * 60.0)  # half of what is requested
+    for slot, request in ((1, 2.0), (2, 0.01)):
+        demand.begin(slot, WEB, np.array([request, GIB]))
+    assert cpu_of(demand, 1)[0] == pytest.approx(1.0, rel=0.01)
+    assert cpu_of(demand, 2)[0] == pytest.approx(0.005, rel=0.01)
+    assert np.isnan(demand.workload_bases()[1]).all()
+
+
 def test_what_was_learned_under_another_request_is_taken_over_as_absolute_usage() -> None:
     elsewhere, here = rolled_out(2.0, 2.0), demand_of(WEB, request=0.5)
     here.restore(elsewhere.export())

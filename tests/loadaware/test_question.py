@@ -8,6 +8,7 @@ import pytest
 from collectors.manifests import Pod
 from loadaware.changes import PodBound
 from loadaware.in_flight import InFlight
+from loadaware.known_names import KnownNames
 from loadaware.ladder import Rung, Staleness
 from loadaware.question import Question
 from loadaware.scorers.lowest_usage import LowestUsage
@@ -43,6 +44,17 @@ def test_names_are_looked_up_in_the_order_asked_and_strangers_have_no_row() -> N
     question = ask(["never", "stranger", "fresh", "fresh"])
     assert question.rows.tolist() == [3, -1, 0, 0]
     assert question.known.tolist() == [True, False, True, True]
+
+
+def test_names_read_as_rows_of_another_snapshot_are_looked_up_anew() -> None:
+    snapshot = aged()
+    reversed_table = snapshot.names[::-1]
+    elsewhere = KnownNames(reversed_table, rows(0, 3))
+    assert list(elsewhere) == ["never", "fresh"]
+    assert ask(elsewhere, snapshot).rows.tolist() == [3, 0]
+    here = KnownNames(snapshot.names, rows(3, 0))
+    assert ask(here, snapshot).rows is here.rows
+    assert ask(KnownNames((*snapshot.names, "stranger"), rows(4, 1)), snapshot).rows.tolist() == [-1, 1]
 
 
 def test_ages_are_since_the_newest_sample_and_endless_for_who_was_never_measured() -> None:

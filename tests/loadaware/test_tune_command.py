@@ -208,3 +208,10 @@ def test_a_promotion_needs_a_profile_or_a_configuration(files: Path) -> None:
     assert "name a profile in shadow" in run("promote", "live.yaml").stderr
     assert "--of belongs to --shadow" in run("promote", "live.yaml", "--profile", "tuned", "--of", "x").stderr
     assert "belong to a promotion" in run("promote", "live.yaml", "--shadow", "best.yaml", "--keep-old").stderr
+
+
+@pytest.mark.parametrize("option", ["--load", "--hours", "--warm-up", "--test-share"])
+def test_what_is_not_a_number_is_refused_by_its_own_name(option: str) -> None:
+    result = run("tune", option, "nan")
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}': 'nan' is not a number" in result.output

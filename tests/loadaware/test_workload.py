@@ -1,7 +1,7 @@
 import pytest
 
 from collectors.manifests import Owner, Pod
-from loadaware.workload import workload_of, workloads_named_like
+from loadaware.workload import is_of_many_sizes, workload_of, workloads_named_like
 
 CASES = [
     # owner, labels, pod's name -> workload
@@ -46,3 +46,13 @@ def test_whoever_owned_a_pod_is_among_those_that_its_name_tells(
         return
     ending = "0" if owner.kind == "StatefulSet" else "x7k2p"
     assert expected in workloads_named_like(f"shop/{owner.name}-{ending}")
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"])
+def test_a_controller_that_has_a_template_makes_pods_alike(kind: str) -> None:
+    assert not is_of_many_sizes(f"shop/{kind}/web")
+
+
+@pytest.mark.parametrize("workload", ["shop/Pod/web", "kube-system/Node/cp-1", "ml/Workflow/train", "web", ""])
+def test_pods_of_others_may_be_of_many_sizes(workload: str) -> None:
+    assert is_of_many_sizes(workload)

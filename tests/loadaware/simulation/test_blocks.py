@@ -63,3 +63,9 @@ def test_how_much_wider_is_what_the_formula_says() -> None:
 def test_the_same_everywhere_is_no_reason_for_doubt_and_nothing_is_not_a_number() -> None:
     assert block_interval(np.full(9, 2.0)) == (2.0, 2.0, 2.0)
     assert all(math.isnan(value) for value in block_interval(np.empty(0)))
+
+
+def test_one_block_tells_no_interval() -> None:
+    value, low, high = block_interval(np.array([5.0]))
+    assert value == 5.0
+    assert np.isnan([low, high]).all()

@@ -30,9 +30,10 @@ def test_a_range_below_a_tenth_of_a_point_is_hardly_a_difference() -> None:
     assert choose({BASE: (5.0, 0.0), 0: (4.0, 0.02)}) == 0
 
 
-def test_of_two_extremes_the_lower_sum_wins() -> None:
+def test_of_two_extremes_what_one_begins_with_stays() -> None:
     assert choose({BASE: (5.0, 0.0), 0: (2.0, 30.0)}) == BASE
-    assert choose({BASE: (5.0, 0.0), 0: (2.0, 0.5)}) == 0
+    assert choose({BASE: (2.0, 90.0), 0: (6.0, 85.0)}) == BASE
+    assert choose({0: (5.0, 0.0), 1: (2.0, 0.5)}) == 0
 
 
 def test_a_figure_that_is_not_known_never_wins() -> None:
