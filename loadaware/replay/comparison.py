@@ -67,5 +67,5 @@ def _in_processes(
                 yield running.pop(future), future.result()
     finally:
         for worker in list((pool._processes or {}).values()):  # noqa: SLF001 - Ctrl-C must not wait for a whole replay
-            worker.terminate()
+            worker.kill()
         pool.shutdown(cancel_futures=True)

@@ -148,7 +148,7 @@ class ProcessCrew:
         if self._pool is None:
             return
         for worker in list((self._pool._processes or {}).values()):  # noqa: SLF001 - Ctrl-C must not wait for a whole run
-            worker.terminate()
+            worker.kill()  # it has nothing to lose, and whoever handles SIGTERM could be waiting for one that is gone
         self._pool.shutdown(cancel_futures=True)
         self._pool = None
 
