@@ -1,11 +1,13 @@
 """Bodies that are read in another process are answered with the same bytes, and whatever fails there hurts nobody."""
 
 import asyncio
+import fcntl
 import json
 import logging
 import os
 import signal
 import sys
+import termios
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -164,6 +166,12 @@ def using(bodies: LargeBodies, work: Callable[[LargeBodies], Any]) -> Any:
     return asyncio.run(run())
 
 
+def unread_bytes(bodies: LargeBodies) -> int:
+    """What was sent to the child and not taken by it yet."""
+    assert bodies._channel is not None
+    return int.from_bytes(fcntl.ioctl(bodies._channel, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+
+
 def test_a_child_that_dies_over_a_body_makes_it_refused_and_another_is_started(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -179,6 +187,7 @@ def test_a_child_that_dies_over_a_body_makes_it_refused_and_another_is_started(
             connection.sendall(post("/filter", LARGE["whole"]))
             other.sendall(post("/filter", whole("idle", padding="")))
             assert answer_on(other)[0] == 200
+            wait_for(lambda: unread_bytes(bodies) > 0, 30, "the body to be handed over")
             os.kill(child.pid, signal.SIGKILL)
             assert answer_on(connection)[0] == 503
         assert errors(service, "filter", "unread") == 1
