@@ -8,6 +8,7 @@ workers. Recorded days: the first of each data set are searched on, the winner i
 """
 
 import argparse
+import json
 import logging
 import os
 import sys
@@ -19,11 +20,11 @@ from time import perf_counter
 from typing import Any
 
 from loadaware.config import Config
-from loadaware.config_text import config_text
 from loadaware.simulation.traces import load_traces
 from loadaware.tuning import Crew, TuneResult, crew, simulated, tune
 from loadaware.tuning.crews import Order
 from loadaware.tuning.result import in_words
+from loadaware.tuning.search import profile_section
 from tests.benchmarks.wire_report import machine
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks" / "tuning.md"
@@ -87,9 +88,10 @@ def _cells(result: TuneResult) -> list[str]:
 
 
 def _winner(dataset: str, result: TuneResult) -> str:
-    warnings = "".join(f"\n- {warning}" for warning in result.warnings)
-    text = config_text(result.config).strip()
-    return f"The winner on {dataset}, as it is written:\n\n```yaml\n{text}\n```" + (f"\n{warnings}" if warnings else "")
+    section = profile_section(result.config, result.profile)
+    scorers = ", ".join(f"{one.name} {json.dumps(one.args)} at weight {one.weight:g}" for one in section.scorers)
+    said = [f"The winner on {dataset}: {scorers}; maxScore {section.max_score}."]
+    return "\n".join([*said, "", *(f"- {warning}" for warning in result.warnings)])
 
 
 # -- Workers ----------------------------------------------------------------------------------------------------------
