@@ -11,35 +11,29 @@ import argparse
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.benchmarks.cluster_race import HOT, RaceSettings, Tally, foretold, race
 from tests.benchmarks.cluster_throughput import AS_IT_COMES, BARE, LIFTED, NAMES, Way, measure, ratios
-from tests.benchmarks.wire_report import machine
+from tests.benchmarks.pages import measured_here, say, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks" / "cluster.md"
 TARGET = 0.95
 THROUGHPUT, RACE = TITLES = ("Pods per second", "A placement race")
 RACES = [RaceSettings(seed=1), RaceSettings(seed=2)]
+HEADINGS = ["seed", "placed by", "hot-node time", "in the simulator", "unserved", "spread", "mean utilization",
+            "99th percentile", "pods waiting for a node"]  # fmt: skip
 INTRODUCTION = """# In a real cluster, measured
 
 Written by `make benchmark-cluster`. etcd, kube-apiserver and kube-scheduler are real; kubelets are played by kwok."""
-
-
-def say(line: str) -> None:
-    """Progress."""
-    sys.stderr.write(f"{time.strftime('%H:%M:%S')}  {line}\n")
-    sys.stderr.flush()
 
 
 def throughput_part(nodes: int, pods: int, figures: Mapping[Way, list[float]]) -> str:
     """The table of pods per second."""
     beside = ratios(figures)
     rows = [
-        f"| {way[0]} | {way[1]} | {statistics.median(rates):.0f} | {min(rates):.0f} .. {max(rates):.0f} | "
-        f"{beside[way]:.2f} |"
+        [*way, f"{statistics.median(rates):.0f}", f"{min(rates):.0f} .. {max(rates):.0f}", f"{beside[way]:.2f}"]
         for way, rates in figures.items()
     ]
     met = {limit: "is met" if beside[limit, NAMES] >= TARGET else "is **not** met" for limit in (AS_IT_COMES, LIFTED)}
@@ -52,11 +46,9 @@ def throughput_part(nodes: int, pods: int, figures: Mapping[Way, list[float]]) -
         "the API server, kube-scheduler and we then share the cores of one machine: what a call per pod takes, "
         "in kube-scheduler and here, is missing elsewhere.",
         "",
-        machine(),
+        measured_here(),
         "",
-        "| kube-scheduler | extender | pods per second (median) | range | of bare |",
-        "| --- | --- | --- | --- | --- |",
-        *rows,
+        table(["kube-scheduler", "extender", "pods per second (median)", "range", "of bare"], rows),
     ]
     return "\n".join(lines)
 
@@ -68,8 +60,17 @@ Raced = tuple[RaceSettings, Mapping[str, Tally], Mapping[str, float]]
 def race_part(races: Sequence[Raced]) -> str:
     """The table of hot nodes."""
     rows = [
-        f"| {of.seed} | {racer} | {each.hot_share:.1%} | {expected[racer]:.1%} | {each.unserved:.2%} | "
-        f"{each.spread:.1%} | {each.mean:.0%} | {each.percentile(99):.0%} | {each.waiting:.1f} |"
+        [
+            f"{of.seed}",
+            racer,
+            f"{each.hot_share:.1%}",
+            f"{expected[racer]:.1%}",
+            f"{each.unserved:.2%}",
+            f"{each.spread:.1%}",
+            f"{each.mean:.0%}",
+            f"{each.percentile(99):.0%}",
+            f"{each.waiting:.1f}",
+        ]
         for of, tallies, expected in races
         for racer, each in tallies.items()
     ]
@@ -85,12 +86,9 @@ def race_part(races: Sequence[Raced]) -> str:
         "the nodes. Races of minutes show that it works on a real cluster; how much it brings is on "
         "[quality](quality.md).",
         "",
-        machine(),
+        measured_here(),
         "",
-        "| seed | placed by | hot-node time | in the simulator | unserved | spread | mean utilization | "
-        "99th percentile | pods waiting for a node |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-        *rows,
+        table(HEADINGS, rows),
     ]
     return "\n".join(lines)
 

@@ -9,13 +9,9 @@ It takes hours: run it in a clone of its own that nobody edits meanwhile.
 
 import argparse
 import os
-import platform
-import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-
-import numpy as np
 
 from loadaware.errors import LoadAwareError
 from loadaware.simulating import Options, Stopped, run_all, setup_of
@@ -25,10 +21,10 @@ from loadaware.simulation.policy_names import parse
 from loadaware.simulation.run_store import Keys, RunStore
 from loadaware.simulation.traces import load_traces
 from loadaware.simulation.trial import Outcome, Trial
+from tests.benchmarks.pages import ROOT, commit, machine
 from tests.benchmarks.quality_plan import LOADS, Outcomes, Quality
-from tests.benchmarks.quality_report import Origin, report
+from tests.benchmarks.quality_report import Origin, picture, report
 
-ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "benchmarks"
 
 
@@ -45,6 +41,8 @@ def main() -> None:
     page = PAGES / ("quality.md" if days else "quality-generated.md")
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(report(quality, outcomes, origin(arguments, days)), encoding="utf-8")
+    if drawn := picture(quality, outcomes):
+        page.with_suffix(".svg").write_text(drawn, encoding="utf-8")
     sys.stderr.write(f"measure_quality: {len(outcomes)} runs in {page.relative_to(ROOT)}\n")
     if problem:
         sys.exit(f"measure_quality: {problem}; the same command goes on from there")
@@ -130,27 +128,6 @@ def origin(arguments: argparse.Namespace, days: Days) -> Origin:
         machine=machine(),
         usage=f"Usage follows recorded days ({named})." if days else "Usage is generated.",
     )
-
-
-def commit() -> str:
-    """The commit of this checkout, and whether the code differs from it."""
-    known = _git("rev-parse", "--short=12", "HEAD")
-    changed = _git("status", "--porcelain", "--", "loadaware", "collectors")
-    return f"{known or 'unknown'}{' with changes that are not committed' if changed else ''}"
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
-
-
-def machine() -> str:
-    """Processor, cores and versions."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    processor = models[0] if models else platform.machine()
-    return f"{os.cpu_count()} cores ({processor}), Python {platform.python_version()}, numpy {np.__version__}"
 
 
 if __name__ == "__main__":

@@ -11,8 +11,6 @@ import argparse
 import json
 import logging
 import os
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -25,7 +23,7 @@ from loadaware.tuning import Crew, TuneResult, crew, simulated, tune
 from loadaware.tuning.crews import Order
 from loadaware.tuning.result import in_words
 from loadaware.tuning.search import profile_section
-from tests.benchmarks.wire_report import machine
+from tests.benchmarks.pages import measured_here, say, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks" / "tuning.md"
 ROUNDS = 3
@@ -43,7 +41,7 @@ def main() -> None:
     parser.add_argument("--skip-workers", action="store_true", help="for a machine that is not idle")
     parser.add_argument("--output", type=Path, default=PAGE)
     options = parser.parse_args()
-    parts = ["# What tuning brings, measured", "Written by `make benchmark-tuning TRACES=folder`.", machine()]
+    parts = ["# What tuning brings, measured", "Written by `make benchmark-tuning TRACES=folder`.", measured_here()]
     if not options.skip_workers:
         parts.append(_workers())
     if options.traces:
@@ -65,11 +63,11 @@ def _on_recorded_days(traces: str, trials: int, runs: Path | None) -> str:
     for dataset in datasets:
         began = perf_counter()
         result = _searched(traces, dataset, trials, runs)
-        _say(f"{dataset}: {result.best.values} in {perf_counter() - began:.0f} s")
+        say(f"{dataset}: {result.best.values} in {perf_counter() - began:.0f} s")
         rows.append([dataset, *_cells(result)])
         winners.append(_winner(dataset, result))
     heads = ["days", "hot80 searched: before", "after", "not seen: before", "after", "verdict"]
-    return "\n\n".join(["## On recorded days", words, _table(heads, rows), *winners])
+    return "\n\n".join(["## On recorded days", words, table(heads, rows), *winners])
 
 
 def _searched(traces: str, dataset: str, trials: int, runs: Path | None) -> TuneResult:
@@ -106,7 +104,7 @@ def _workers(trials: int = 16) -> str:
             each, result = _measured(kind, count, source, trials)
             took.append(each)
             found.add((result.best.number, result.best.values))
-            _say(f"{count} {kind}: {each:.1f} s")
+            say(f"{count} {kind}: {each:.1f} s")
     rows = [
         [kind, *(_times(seconds[kind, count]) for count in (1, 2)), f"{_ratio(seconds, kind):.2f}"] for kind in KINDS
     ]
@@ -115,7 +113,7 @@ def _workers(trials: int = 16) -> str:
         f"{trials} trials, {source.title}; {ROUNDS} rounds in turns, the median and the range. {same} "
         "Times of seconds vary by a fifth from run to run."
     )
-    return "\n\n".join(["## Two workers", words, _table(["crew", "one", "two", "times as fast"], rows)])
+    return "\n\n".join(["## Two workers", words, table(["crew", "one", "two", "times as fast"], rows)])
 
 
 def _ratio(seconds: dict[tuple[str, int], list[float]], kind: str) -> float:
@@ -155,15 +153,6 @@ def _timed(inner: Crew, source: Any, trials: int) -> tuple[float, TuneResult]:
     started = perf_counter()
     result = tune(source, trials=trials, crew=warm)
     return perf_counter() - started, result
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{time.strftime('%H:%M:%S')}  {line}\n")
 
 
 if __name__ == "__main__":

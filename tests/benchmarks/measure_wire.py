@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+from tests.benchmarks.pages import say
 from tests.benchmarks.wire_client import Connection, one_by_one, side_by_side
 from tests.benchmarks.wire_figures import Figures, ratio
 from tests.benchmarks.wire_others import help_seconds, simulator_steps_per_second
@@ -51,12 +52,6 @@ class Extent:
 
 FULL = Extent(rounds=10, seconds=1.5, nodes=5000, pods=150_000)
 QUICK = Extent(rounds=4, seconds=0.25, nodes=5000, pods=30_000)
-
-
-def say(line: str) -> None:
-    """Progress."""
-    sys.stderr.write(f"{time.strftime('%H:%M:%S')}  {line}\n")
-    sys.stderr.flush()
 
 
 def take_turns(

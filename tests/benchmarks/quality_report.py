@@ -1,4 +1,4 @@
-"""docs/benchmarks/quality.md, written from outcomes: first what it comes to, then the tables."""
+"""docs/benchmarks/quality.md and its picture, from outcomes: first what it comes to, then the tables."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loadaware.simulation.picture import draw
 from loadaware.simulation.sensitivity import CIRCUMSTANCES, ROBUSTNESS, SENSITIVITY
 from loadaware.simulation.statistics import duel, signed_rank
 from loadaware.simulation.summary import PolicySummary, best_reference, summarize
+from tests.benchmarks.pages import table
 from tests.benchmarks.quality_plan import (
     HEADLINE_SET,
     LOADS,
@@ -81,7 +83,7 @@ def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str
     yield "# Placement quality"
     yield (
         f"Written by `{origin.command}` on {origin.date}, commit {origin.commit}, on {origin.machine}. {origin.usage} "
-        f"{_circumstances_in_words(quality)}"
+        f"{_circumstances_in_words(quality)}{_seconds_in_words(outcomes)}"
     )
     loads = {
         (dataset, load): at_load(quality, outcomes, dataset, load) for dataset in quality.datasets for load in LOADS
@@ -106,6 +108,15 @@ def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str
     yield _settings("Other circumstances", [c for c in others if c.section.setting in SENSITIVITY])
     yield _settings("Things that go wrong", [c for c in others if c.section.setting in {*ROBUSTNESS, "stale"}])
     yield _missing(quality, list(loads.values()), others)
+
+
+def picture(quality: Quality, outcomes: Outcomes) -> str:
+    """The contenders at the middle load as SVG; empty if none of their runs is complete."""
+    middle = at_load(quality, outcomes, quality.headline, MIDDLE)
+    if not middle.policies:
+        return ""
+    nodes, runs = quality.setup.scenario.machines.nodes, f"{middle.count} runs of {_hours_judged(quality):g} h"
+    return draw(middle.policies, f"{_named(quality.headline)}: load {100 * MIDDLE:.0f} %, {nodes} nodes, {runs}")
 
 
 def compared(section: Section, outcomes: Outcomes, seeds: Sequence[int]) -> Compared:
@@ -133,17 +144,28 @@ def _verdicts(
     main = [everything[quality.headline, load] for load in sorted(LOADS)]
     further = [sections for (dataset, _), sections in sorted(everything.items()) if dataset != quality.headline]
     rows = [[what, found, "yes" if holds else "**no**"] for what, found, holds in verdicts(main, further, others)]
-    return _table(["must hold", "measured", "holds"], rows) if rows else "Nothing can be judged yet."
+    return table(["must hold", "measured", "holds"], rows) if rows else "Nothing can be judged yet."
 
 
 def _circumstances_in_words(quality: Quality) -> str:
-    scenario, engine = quality.setup.scenario, quality.setup.engine
-    judged = (scenario.duration_seconds - engine.warm_up_seconds) / 3600.0
+    nodes, warm_up = quality.setup.scenario.machines.nodes, quality.setup.engine.warm_up_seconds / 3600.0
     return (
-        f"{len(quality.seeds)} paired runs a load, {scenario.machines.nodes} nodes, {judged:g} h judged after "
-        f"{engine.warm_up_seconds / 3600.0:g} h of warm-up. Those far behind, other weights, other circumstances and a "
+        f"{len(quality.seeds)} paired runs a load, {nodes} nodes, {_hours_judged(quality):g} h judged after "
+        f"{warm_up:g} h of warm-up. Those far behind, other weights, other circumstances and a "
         "second data set have fewer runs; their tables say how many."
     )
+
+
+def _hours_judged(quality: Quality) -> float:
+    return (quality.setup.scenario.duration_seconds - quality.setup.engine.warm_up_seconds) / 3600.0
+
+
+def _seconds_in_words(outcomes: Outcomes) -> str:
+    if not outcomes:
+        return ""
+    seconds = [outcome.seconds for outcome in outcomes.values()]
+    middle, slow = np.quantile(seconds, 0.5), np.quantile(seconds, 0.9)
+    return f" A run took {middle:.0f} s by the clock, one of ten more than {slow:.0f} s ({len(seconds):,} runs)."
 
 
 def _headline(middle: Compared, others: Sequence[Compared]) -> str:
@@ -184,7 +206,7 @@ def _table_section(compared: Compared, name: str, quality: Quality) -> str:
     order = sorted(compared.policies, key=lambda name: [compared.policies[name].mean(f) for f in ("hot80", "std")])
     rows = [_policy_row(name, compared.policies[name]) for name in order]
     headings = ["policy", *FIGURES, "gap closed: hot80", "unserved"]
-    return f"{title}{note}\n\n{_table(headings, rows)}"
+    return f"{title}{note}\n\n{table(headings, rows)}"
 
 
 def _beside_the_prototype(loads: Sequence[Compared]) -> str:
@@ -195,7 +217,7 @@ def _beside_the_prototype(loads: Sequence[Compared]) -> str:
         for policy, was in PROTOTYPE.items()
     ]
     headings = ["hot80 (the prototype's)", *(f"{100 * c.section.load:.0f} %" for c in done)]
-    return f"## Beside the prototype\n\n{PROTOTYPE_WORDS}\n\n{_table(headings, rows)}"
+    return f"## Beside the prototype\n\n{PROTOTYPE_WORDS}\n\n{table(headings, rows)}"
 
 
 def _policy_row(name: str, policy: PolicySummary) -> list[str]:
@@ -218,7 +240,7 @@ def _peers(dataset: str, loads: Sequence[Sequence[Compared]]) -> str:
         "the two-sided Wilcoxon signed-rank test on their differences."
     )
     headings = ["load", "metric", "best peer", "its mean", "ours", "won", "drawn", "lost", "p"]
-    return f"{title}\n\n{words}\n\n{_table(headings, rows) if rows else 'Not run yet.'}"
+    return f"{title}\n\n{words}\n\n{table(headings, rows) if rows else 'Not run yet.'}"
 
 
 def _references(loads: Sequence[Compared]) -> str:
@@ -243,7 +265,7 @@ def _references(loads: Sequence[Compared]) -> str:
         if c.policies and ORACLE in c.policies
         for metric in ("hot80", "unserved")
     ]
-    return f"## Against either reference\n\n{words}\n\n{_table(headings, rows) if rows else 'Not run yet.'}"
+    return f"## Against either reference\n\n{words}\n\n{table(headings, rows) if rows else 'Not run yet.'}"
 
 
 def _duel_cells(metric: str, best: Rival) -> list[str]:
@@ -259,7 +281,7 @@ def _settings(title: str, sections: Sequence[Compared]) -> str:
     headings = ["setting", "what is different", "runs", "default", "peer", "ours", "reference",
                 "gap closed: hot80", "of the peer", "unserved"]  # fmt: skip
     rows = [_setting_row(c) for c in done]
-    return f"## {title}\n\n{words} The first figures are hot80.\n\n{_table(headings, rows) if rows else 'Not run yet.'}"
+    return f"## {title}\n\n{words} The first figures are hot80.\n\n{table(headings, rows) if rows else 'Not run yet.'}"
 
 
 def _setting_row(c: Compared) -> list[str]:
@@ -301,8 +323,3 @@ def _named(dataset: str) -> str:
 
 def _digits(figure: str) -> int:
     return {"unserved": 3, "hot80": 2, "hot90": 2, "pending": 2}.get(figure, 1)
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = ["| " + " | ".join(headings) + " |", "|" + " --- |" * len(headings)]
-    return "\n".join([*head, *("| " + " | ".join(row) + " |" for row in rows)])

@@ -10,7 +10,7 @@ from loadaware.simulation.sensitivity import CIRCUMSTANCES
 from loadaware.simulation.stage import Setup
 from loadaware.simulation.trial import Outcome, Trial
 from tests.benchmarks.quality_plan import CONTENDERS, FEW, LOADS, OTHERS, OURS, RULER, Quality, best_peer
-from tests.benchmarks.quality_report import Origin, report
+from tests.benchmarks.quality_report import Origin, picture, report
 
 QUALITY = Quality(Setup(), ("planetlab", "bitbrains"), tuple(range(4)))
 ORIGIN = Origin("make benchmark-quality", "abc123", "2026-01-05", "2 cores", "Usage is made up.")
@@ -56,6 +56,14 @@ def test_it_begins_with_what_it_comes_to(page: str) -> None:
 def test_it_says_where_the_figures_come_from(page: str) -> None:
     assert "`make benchmark-quality` on 2026-01-05, commit abc123, on 2 cores. Usage is made up." in page
     assert "4 paired runs a load, 100 nodes, 24 h judged after 6 h of warm-up." in page
+    assert "A run took 1 s by the clock, one of ten more than 1 s" in page
+
+
+def test_the_contenders_at_the_middle_load_are_drawn() -> None:
+    drawn = picture(QUALITY, measured())
+    assert "PlanetLab: load 50 %, 100 nodes, 4 runs of 24 h" in drawn
+    assert all(name in drawn for name in (OURS, *RULER, *CONTENDERS))
+    assert not picture(QUALITY, {})
 
 
 def test_every_load_of_every_data_set_has_a_table_of_the_contenders_with_the_best_first(page: str) -> None:

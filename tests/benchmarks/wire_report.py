@@ -1,13 +1,10 @@
 """docs/benchmarks/wire.md, written from what was measured: what must hold first, then the tables."""
 
-import os
-import platform
-import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.benchmarks.pages import measured_here, table
 from tests.benchmarks.wire_figures import Figures, Ratio, ratio
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks" / "wire.md"
@@ -28,8 +25,7 @@ class Report:
         self.headline.append((what, measured, "yes" if holds else "**no**"))
 
     def table(self, title: str, text: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        lines = [f"## {title}", "", text, "", _row(head), _row(["---"] * len(head)), *map(_row, rows), ""]
-        self.parts.append("\n".join(lines))
+        self.parts.append(f"## {title}\n\n{text}\n\n{table(head, rows)}\n")
 
     def compared(self, title: str, text: str, cases: Mapping[str, Case]) -> None:
         """A table of servers side by side."""
@@ -41,9 +37,9 @@ class Report:
         path.write_text(self.text(), encoding="utf-8")
 
     def text(self) -> str:
-        headline = [_row(["must hold", "measured", "holds"]), _row(["---"] * 3), *map(_row, self.headline)]
+        headline = table(["must hold", "measured", "holds"], self.headline)
         notes = [f"- {note}" for note in self.notes]
-        return "\n".join([INTRODUCTION, "", *headline, "", machine(), "", *notes, "", *self.parts]).rstrip() + "\n"
+        return "\n".join([INTRODUCTION, "", headline, "", measured_here(), "", *notes, "", *self.parts]).rstrip() + "\n"
 
 
 INTRODUCTION = """# The wire, measured against Go
@@ -51,33 +47,6 @@ INTRODUCTION = """# The wire, measured against Go
 Written by `make benchmark`. loadaware scores with EntropicRisk; the extender in Go (`tests/parts/go-extender`:
 net/http, encoding/json, the official types) looks its scores up in a ready table. Both answer the same requests in one
 run, taking turns; the client's own cost is in every figure, and the echo server's time is the floor."""
-
-
-def machine() -> str:
-    """Where and of what."""
-    root = Path(__file__).parents[2]
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=root, capture_output=True, text=True, check=False
-    )
-    changed = subprocess.run(
-        ["git", "status", "--porcelain", "-uno"], cwd=root, capture_output=True, text=True, check=False
-    )
-    model = next((line.partition(": ")[2] for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "?")
-    memory = next((line.split()[1] for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), "0")
-    return (
-        f"Measured on {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC at commit {commit.stdout.strip()}"
-        f"{' with changes' if changed.stdout.strip() else ''}: {os.cpu_count()} cores ({model}), "
-        f"{int(memory) / 2**20:.0f} GiB, {platform.system()} {platform.release()}, Python {platform.python_version()}; "
-        f"load average {os.getloadavg()[0]:.1f} at the end."
-    )
-
-
-def _lines(path: str) -> list[str]:
-    return Path(path).read_text().splitlines()
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
 
 
 def _compared(name: str, case: Case) -> list[list[str]]:
