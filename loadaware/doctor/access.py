@@ -9,6 +9,7 @@ from collectors.errors import CollectorError, SourceRefusedError
 from collectors.kubernetes_api import KubernetesApi
 from loadaware.doctor.finding import Finding, fail, ok, warn
 
+ADD_RULE = "add this rule to the ClusterRole:"
 REVIEW_PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -42,12 +43,17 @@ METRICS = (
     Need("metrics.k8s.io", "nodes", ("list",), "no node is measured", vital=True),
     Need("metrics.k8s.io", "pods", ("list",), "no pod is measured"),
 )
+EVENTS = Need("", "events", ("create",), "what was decided is not told on pods")
+BINDING = Need("", "pods/binding", ("create",), "fine, as long as kube-scheduler binds by itself (no `bindVerb`)")
+TO_BIND = Need("", "nodes", ("get",), "a pod cannot be kept from being bound to a node that is gone")
+"""What binding needs beside the right to bind."""
 
 
-class _Attributes(msgspec.Struct):
+class _Attributes(msgspec.Struct, omit_defaults=True):
     group: str
     resource: str
     verb: str
+    subresource: str = ""
 
 
 class _Spec(msgspec.Struct, rename="camel"):
@@ -79,8 +85,26 @@ def check_access(api: KubernetesApi, needs: tuple[Need, ...]) -> Iterator[Findin
         yield _judged(need, missing)
 
 
+def check_binding(api: KubernetesApi) -> Iterator[Finding]:
+    """Whether we may bind is told, not judged: nothing here says if kube-scheduler wants it of us."""
+    what, (create,) = f"access to {BINDING.name}", BINDING.verbs
+    try:
+        if not _allowed(api, BINDING, create):
+            yield ok(what, f"{create} not allowed: {BINDING.without}")
+            return
+        missing = [verb for verb in TO_BIND.verbs if not _allowed(api, TO_BIND, verb)]
+    except (CollectorError, msgspec.DecodeError):
+        return  # as check_access has said
+    if not missing:
+        yield ok(what, f"{create} allowed")
+        return
+    detail = f"{create} allowed, but not {', '.join(missing)} of {TO_BIND.name}: {TO_BIND.without}"
+    yield warn(what, detail, f"{ADD_RULE} {TO_BIND.rule(missing)}")
+
+
 def _allowed(api: KubernetesApi, need: Need, verb: str) -> bool:
-    review = _Review(_Spec(_Attributes(need.group, need.resource, verb)))
+    resource, _, subresource = need.resource.partition("/")
+    review = _Review(_Spec(_Attributes(need.group, resource, verb, subresource)))
     answer = api.post(REVIEW_PATH, msgspec.json.encode(review))
     return msgspec.json.decode(answer, type=_Reviewed).status.allowed
 
@@ -91,7 +115,7 @@ def _judged(need: Need, missing: list[str]) -> Finding:
         return ok(what, f"{', '.join(need.verbs)} allowed")
     judge = fail if need.vital else warn
     detail = f"{', '.join(missing)} not allowed: {need.without}"
-    return judge(what, detail, f"add this rule to the ClusterRole: {need.rule(missing)}")
+    return judge(what, detail, f"{ADD_RULE} {need.rule(missing)}")
 
 
 def _unasked(error: Exception) -> Finding:

@@ -9,7 +9,7 @@ from collectors.kubernetes_api import Credentials, KubernetesApi
 from collectors.manifests import Node
 from collectors.reading import NodeIdentity
 from loadaware.config import Config, LoadWatcherSource, MetricsServerSource, PrometheusSource
-from loadaware.doctor.access import CLUSTER, METRICS, check_access
+from loadaware.doctor.access import CLUSTER, EVENTS, METRICS, check_access, check_binding
 from loadaware.doctor.api_server import check_api_server, check_nodes
 from loadaware.doctor.bounded import Limits, Patience
 from loadaware.doctor.clock import check_clock
@@ -69,8 +69,10 @@ class _Examination:
         if not reachable:
             self.findings.append(_skipped("access, clock, nodes", NOT_ASKED))
             return
-        needs = CLUSTER + METRICS if _wants_metrics_api(config) else CLUSTER
+        events = (EVENTS,) if config is not None and config.decisions.events else ()
+        needs = (*CLUSTER, *(METRICS if _wants_metrics_api(config) else ()), *events)
         self._check("access", lambda: check_access(self._api, needs))
+        self._check("binding", lambda: check_binding(self._api))
         self._check("clock", lambda: check_clock(self._credentials, self._call_seconds))
         self._check("nodes", lambda: check_nodes(self._api, self._nodes))
 

@@ -14,7 +14,7 @@ import yaml
 from collectors.kubernetes_api import Credentials
 from loadaware.config import Config, TLSSection
 from loadaware.doctor import Finding, ServerFiles, examine, print_findings
-from loadaware.doctor.access import CLUSTER, METRICS, REVIEW_PATH
+from loadaware.doctor.access import BINDING, CLUSTER, EVENTS, METRICS, REVIEW_PATH, TO_BIND, Need
 from loadaware.doctor.api_server import NODES_PATH, VERSION_PATH, WHO_PATH
 from loadaware.doctor.bounded import Limits, Patience
 from loadaware.doctor.clock import check_clock, judge_skew
@@ -78,9 +78,9 @@ def node_metrics(*names: str, age: float = 10.0) -> dict[str, Any]:
     return {"kind": "NodeMetricsList", "items": items}
 
 
-def reviews(denied: set[tuple[str, str, str]]) -> list[dict[str, Any]]:
+def reviews(denied: set[tuple[str, str, str]], needs: Sequence[Need] = CLUSTER + METRICS) -> list[dict[str, Any]]:
     """Answers in the order in which access is asked about."""
-    asked = [(need.group, need.resource, verb) for need in CLUSTER + METRICS for verb in need.verbs]
+    asked = [(need.group, need.resource, verb) for need in needs for verb in need.verbs]
     return [{"status": {"allowed": attributes not in denied}} for attributes in asked]
 
 
@@ -152,10 +152,10 @@ def test_a_healthy_cluster_is_ok_in_every_line(cluster: FakeApiServer, tmp_path:
 def test_every_needed_verb_is_asked_about(cluster: FakeApiServer, tmp_path: Path) -> None:
     diagnosis(cluster, tmp_path)
     asked = [json.loads(review.body)["spec"]["resourceAttributes"] for review in cluster.asked(REVIEW_PATH)]
-    verbs = {(each["group"], each["resource"], each["verb"]) for each in asked}
+    verbs = {(each["group"], each["resource"], each["verb"]) for each in asked if "subresource" not in each}
     watched = {("", kind, verb) for kind in ("nodes", "pods", "namespaces") for verb in ("list", "watch")}
     read = {("metrics.k8s.io", kind, "list") for kind in ("nodes", "pods")}
-    assert verbs == watched | read
+    assert verbs == watched | read | {("", "nodes", "get")}
 
 
 def test_what_kube_scheduler_does_gets_advice_and_no_verdict(cluster: FakeApiServer, tmp_path: Path) -> None:
@@ -268,6 +268,31 @@ def test_missing_metrics_fail_with_their_own_api_group(cluster: FakeApiServer, t
     missing = diagnosis(cluster, tmp_path, {REVIEW_PATH: reviews(denied)}).only("access to nodes.metrics.k8s.io")
     assert missing.verdict == "fail"
     assert rule_in(missing.fix) == [{"apiGroups": ["metrics.k8s.io"], "resources": ["nodes"], "verbs": ["list"]}]
+
+
+def test_who_may_not_bind_is_told_so_and_needs_no_fix(cluster: FakeApiServer, tmp_path: Path) -> None:
+    answers = reviews({("", "pods/binding", "create")}, (*CLUSTER, *METRICS, BINDING))
+    told = diagnosis(cluster, tmp_path, {REVIEW_PATH: answers}).only("access to pods/binding")
+    assert told.verdict == "ok"
+    assert "as long as kube-scheduler binds by itself" in told.detail
+    last = json.loads(cluster.asked(REVIEW_PATH)[-1].body)
+    binding = {"group": "", "resource": "pods", "subresource": "binding", "verb": "create"}
+    assert last["spec"]["resourceAttributes"] == binding
+
+
+def test_who_may_bind_must_be_able_to_look_at_the_node(cluster: FakeApiServer, tmp_path: Path) -> None:
+    answers = reviews({("", "nodes", "get")}, (*CLUSTER, *METRICS, BINDING, TO_BIND))
+    missing = diagnosis(cluster, tmp_path, {REVIEW_PATH: answers}).only("access to pods/binding")
+    assert missing.verdict == "warn"
+    assert rule_in(missing.fix) == [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]
+
+
+def test_events_that_are_wanted_need_their_right(cluster: FakeApiServer, tmp_path: Path) -> None:
+    answers = reviews({("", "events", "create")}, (*CLUSTER, *METRICS, EVENTS))
+    found = diagnosis(cluster, tmp_path, {REVIEW_PATH: answers}, config={"decisions": {"events": True}})
+    missing = found.only("access to events")
+    assert missing.verdict == "warn"
+    assert "not told on pods" in missing.detail
 
 
 def test_access_that_cannot_be_asked_about_is_said_once(cluster: FakeApiServer, tmp_path: Path) -> None:
