@@ -13,6 +13,7 @@ from pathlib import Path
 from uvicorn.config import create_ssl_context
 
 from loadaware.config import TLSSection
+from loadaware.handshakes import tell_of_failures
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class Certificates:
         self._newest = context
         self._content = _content(section)
         context.sni_callback = self._meet
+        tell_of_failures(context)
 
     async def run(self) -> None:
         """Look, and look again."""
