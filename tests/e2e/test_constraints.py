@@ -42,15 +42,14 @@ def test_a_node_that_is_forbidden_stays_so_however_much_we_prefer_it(
             for name, used in USAGE.items()
         ]
     }
-    with (
-        LoadAware(folder, config={"profiles": [PROFILE]}, state=state) as loadaware,
-        control_plane.start_scheduler(loadaware.schedule_config()),
-    ):
-        api.add_pod("free", **SMALL)
-        assert api.node_of("free") == "idle"
+    with LoadAware(folder, config={"profiles": [PROFILE]}, state=state) as loadaware:
+        with control_plane.start_scheduler(loadaware.schedule_config()):
+            api.add_pod("free", **SMALL)
+            assert api.node_of("free") == "idle"
         api.patch(f"{NODES}/idle", {"spec": {"taints": taints}})
         made = api.add_pod("bound-by-rules", **pod)
-        assert api.node_of("bound-by-rules") == "busy"
+        with control_plane.start_scheduler(loadaware.schedule_config()):  # anew, or it may hear of the pod first
+            assert api.node_of("bound-by-rules") == "busy"
         told = loadaware.post("/prioritize", {"Pod": made, "Nodes": None, "NodeNames": list(USAGE)}).json()
     scores = {each["Host"]: each["Score"] for each in told}
     assert scores["idle"] > scores["busy"] + 200, scores
