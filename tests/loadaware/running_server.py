@@ -5,6 +5,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self
 
@@ -113,6 +114,21 @@ class RunningServer:
     def connect(self) -> socket.socket:
         """A bare connection."""
         return socket.create_connection(self.address, timeout=PATIENCE_SECONDS)
+
+    def inside(self, call: Callable[[], None]) -> None:
+        """Call it in the server's own thread, which alone may touch the service; come back when it is done."""
+        done: Future[None] = Future()
+
+        def run() -> None:
+            try:
+                call()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets it
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+
+        self.server.servers[0].get_loop().call_soon_threadsafe(run)
+        done.result(PATIENCE_SECONDS)
 
     def begin_to_stop(self) -> None:
         """As SIGTERM does."""

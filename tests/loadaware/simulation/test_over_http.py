@@ -24,11 +24,16 @@ SECONDS = 1500.0
 
 
 class OverHttp(Advised):
-    """Asks its own core, and beside it a real server that is told the same."""
+    """Asks its own core, and beside it a real server that is told the same.
+
+    The server's clock stands still between two questions: it looks at bookings whenever it likes, in a thread of its
+    own, and would find those expired that the simulated watch has yet to tell of.
+    """
 
     def __init__(self, scorer: Scorer, clock: Callable[[], float]) -> None:
         super().__init__(scorer, clock)
-        self.service = new_service(self._adviser, clock)
+        self.now = clock()
+        self.service = new_service(self._adviser, lambda: self.now)
         self.server = RunningServer(self.service)
         self.client: httpx.Client
         self.asked = 0
@@ -37,15 +42,16 @@ class OverHttp(Advised):
 
         def both(message: Snapshot | Change) -> None:
             receive(message)
-            self.service.take(message if isinstance(message, Snapshot) else (message,))
+            told = message if isinstance(message, Snapshot) else (message,)
+            self.server.inside(lambda: self.service.take(told))
 
         self._core.adviser.receive = both  # type: ignore[method-assign]
 
     def totals(self, cluster: SimulatedCluster, pod: int, nodes: Ints) -> Ints:
         names = [cluster.scenario.machines.names[node] for node in nodes.tolist()]
         body = json.dumps({"Pod": manifest_of(cluster.pod(pod)), "Nodes": None, "NodeNames": names})
+        self.now = self._clock()
         answer = self.client.post("/prioritize", content=body).raise_for_status().json()
-        self.client.get("/healthz").raise_for_status()  # by then the pod is booked: only one thread has the ledger
         own = super().totals(cluster, pod, nodes)
         mine = (own - self._default.totals(cluster, pod, nodes)) // 10 if self._default else own
         theirs = [host["Score"] for host in answer]
