@@ -352,8 +352,8 @@ class Measuring:
         text = (
             "Microseconds per request inside the process, without HTTP, event loop and kernel; each stage without "
             "those it calls. What happens after the answer is waited for only by who asks again at once. Below some "
-            "500 names most of it is some 140 calls into C, of numpy above all, and 3,600 bytecodes: as many for ten names as "
-            "for a thousand, and more than Go needs for a hundred."
+            "500 names most of it is some 140 calls into C, of numpy above all, and 3,600 bytecodes: as many for ten "
+            "names as for a thousand, and more than Go needs for a hundred."
         )
         self.report.table("Where the time goes", text, ["stage", *(f"{n:,} names" for n in counts)], rows)
 
