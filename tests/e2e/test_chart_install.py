@@ -15,7 +15,7 @@ import yaml
 
 from loadaware.config import parse
 from loadaware.doctor import examine
-from loadaware.doctor.access import CLUSTER, METRICS
+from loadaware.doctor.access import BINDING, CLUSTER, METRICS
 from loadaware.schedule_config import schedule_configuration
 from tests.parts.charts import CHART, Values, helm
 from tests.parts.control_plane import ControlPlane
@@ -218,8 +218,8 @@ def test_the_process_runs_with_the_account_and_the_configuration_of_the_chart(
             assert [node["name"] for node in nodes] == ["node-a"]
             found = examine(str(loadaware.config_file), str(kubeconfig), None, loadaware.url)
         assert UNSERVED in loadaware.process.log.read_text()
-    rights = [finding.verdict for finding in found if finding.what.startswith("access to ")]
-    assert rights == ["ok"] * len(CLUSTER + METRICS)
+    rights = {finding.what: finding.verdict for finding in found if finding.what.startswith("access to ")}
+    assert rights == {f"access to {need.name}": "ok" for need in (*CLUSTER, *METRICS, BINDING)}
     assert ("fail", "this API is not served here") in [(finding.verdict, finding.detail) for finding in found]
 
 
