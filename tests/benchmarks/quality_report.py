@@ -23,7 +23,7 @@ from tests.benchmarks.quality_plan import (
     Section,
     best_peer,
 )
-from tests.benchmarks.quality_verdicts import METRICS, Compared, Rival, rival, told, verdicts
+from tests.benchmarks.quality_verdicts import CONSTANT, METRICS, Compared, Rival, rival, told, verdicts
 
 FIGURES = ("hot80", "hot90", "unserved", "std", "p99", "pending", "together", "memory90")
 FURTHER = ("the other scorers", "other weights")
@@ -111,12 +111,15 @@ def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str
 
 
 def picture(quality: Quality, outcomes: Outcomes) -> str:
-    """The contenders at the middle load as SVG; empty if none of their runs is complete."""
+    """The contenders at the middle load as SVG; empty if none of their runs is complete. Who only checks the ruler is
+    left out: beside chance everybody looks the same.
+    """
     middle = at_load(quality, outcomes, quality.headline, MIDDLE)
     if not middle.policies:
         return ""
     nodes, runs = quality.setup.scenario.machines.nodes, f"{middle.count} runs of {_hours_judged(quality):g} h"
-    return draw(middle.policies, f"{_named(quality.headline)}: load {100 * MIDDLE:.0f} %, {nodes} nodes, {runs}")
+    shown = {name: policy for name, policy in middle.policies.items() if name not in ("random", CONSTANT)}
+    return draw(shown, f"{_named(quality.headline)}: load {100 * MIDDLE:.0f} %, {nodes} nodes, {runs}")
 
 
 def compared(section: Section, outcomes: Outcomes, seeds: Sequence[int]) -> Compared:

@@ -9,7 +9,18 @@ import pytest
 from loadaware.simulation.sensitivity import CIRCUMSTANCES
 from loadaware.simulation.stage import Setup
 from loadaware.simulation.trial import Outcome, Trial
-from tests.benchmarks.quality_plan import CONTENDERS, FEW, LOADS, OTHERS, OURS, RULER, Quality, best_peer
+from tests.benchmarks.quality_plan import (
+    CONTENDERS,
+    FEW,
+    LOADS,
+    ORACLE,
+    OTHERS,
+    OURS,
+    REFERENCES,
+    RULER,
+    Quality,
+    best_peer,
+)
 from tests.benchmarks.quality_report import Origin, picture, report
 
 QUALITY = Quality(Setup(), ("planetlab", "bitbrains"), tuple(range(4)))
@@ -62,7 +73,8 @@ def test_it_says_where_the_figures_come_from(page: str) -> None:
 def test_the_contenders_at_the_middle_load_are_drawn() -> None:
     drawn = picture(QUALITY, measured())
     assert "PlanetLab: load 50 %, 100 nodes, 4 runs of 24 h" in drawn
-    assert all(name in drawn for name in (OURS, *RULER, *CONTENDERS))
+    assert all(f">{name}<" in drawn for name in (OURS, "default", ORACLE, *CONTENDERS, *REFERENCES))
+    assert not any(f">{name}<" in drawn for name in ("random", "constant*3+default"))
     assert not picture(QUALITY, {})
 
 
