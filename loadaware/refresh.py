@@ -47,7 +47,6 @@ HOLD_SECONDS = 60.0
 """How long the whole picture is waited for at the start."""
 PAST_SECONDS = 20.0
 """How long pods' past may be read before the first reading; what is not there by then is not learned."""
-"""Of a long answer: taking one in takes the server's only thread less than a millisecond."""
 
 
 @dataclass(frozen=True)
