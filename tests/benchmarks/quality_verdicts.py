@@ -76,6 +76,7 @@ def verdicts(
     for sections in headline:
         if sections[0].policies:
             yield from _at_load(sections)
+    yield from _at_all_loads(headline)
     for sections in further:
         yield from _never_behind(sections)
     yield from _worst(settings)
@@ -107,6 +108,19 @@ def _at_load(sections: Sequence[Compared]) -> Iterator[Verdict]:
     yield f"{load}: who is told true means is no worse than who learns", f"{oracle:.2f}, {ours:.2f}", oracle <= ours
     gained = main.policies[CONSTANT].gap_closed["hot80"]
     yield f"{load}: a scorer without an opinion closes nothing", told(gained), not gained[0] > 0
+
+
+def _at_all_loads(headline: Sequence[Sequence[Compared]]) -> Iterator[Verdict]:
+    """Against each load's own best peer."""
+    for metric in ("hot80", "unserved"):
+        rivals = [best for sections in headline if (best := rival(sections, metric)) is not None]
+        if len(rivals) == len(headline):
+            won, runs = sum(duel(best.ours, best.theirs).won for best in rivals), sum(len(best.ours) for best in rivals)
+            yield (
+                f"all loads: better than the best peer on {metric} in 9 of 10 runs",
+                f"{won} of {runs}",
+                won >= WON * runs,
+            )
 
 
 def _never_behind(sections: Sequence[Compared]) -> Iterator[Verdict]:

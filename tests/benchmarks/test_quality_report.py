@@ -102,6 +102,13 @@ def test_duels_and_tests_are_there(page: str) -> None:
     assert "| 50 % | hot80 | TargetLoadPacking | 2.03 | 1.01 | 4 | 0 | 0 | 0.12 |" in page.replace("1.02", "1.01")
 
 
+def test_runs_that_are_won_are_counted_at_each_load_and_at_all(page: str) -> None:
+    assert "better than the best peer on hot80 in 9 of 10 runs | 4 of 4 against `TargetLoadPacking` | yes |" in page
+    assert "| all loads: better than the best peer on hot80 in 9 of 10 runs | 12 of 12 | yes |" in page
+    two = report(QUALITY, measured(lambda trial: trial.setup.scenario.load < 0.6), ORIGIN)
+    assert "all loads:" not in two
+
+
 def test_every_circumstance_has_a_row(page: str) -> None:
     for name, circumstance in CIRCUMSTANCES.items():
         assert f"| {name} | {circumstance.meaning} | {FEW} |" in page
