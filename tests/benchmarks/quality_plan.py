@@ -2,6 +2,7 @@
 
 Every section is a comparison of some policies on the same stages. The scorers that can win are run as often as asked,
 alone and beside the default; the others, which are far behind, less often, and so are other weights and circumstances.
+Whoever turns out to be ahead of the best contender of a peer there is then run as often as that one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ RULER = ("default", "random", "constant*3+default", ORACLE)
 DEAF = ("default", "random", *REFERENCES)
 """Policies that know the cluster by themselves: late or missing metrics and restarts do not touch them."""
 OTHER_WEIGHTS = (1, 10)
+DECIDING = ("hot80", "unserved")
+"""What a best peer is chosen by."""
 HEADLINE_SET = "planetlab"
 """The data set in which circumstances are changed, if it is there."""
 
@@ -105,6 +108,15 @@ class Quality:
         tried = tuple(f"{name}*{weight}+default" for name in CONTENDERS for weight in OTHER_WEIGHTS)
         return Section(dataset, self._loaded(load), "", ("default", OURS, *tried, *REFERENCES), SOME)
 
+    def finalists(self, dataset: str, load: float, outcomes: Outcomes) -> Section:
+        """Others' configurations that were ahead of every contender of theirs on the runs they had: in all runs."""
+        contenders, ahead = self.at_load(dataset, load).policies, []
+        for tried in (self.others(dataset, load), self.weights(dataset, load)):
+            shared = replace(tried, policies=(*tried.policies, *contenders)).complete(outcomes, self.seeds)
+            ahead += [best_peer(shared, metric) for metric in DECIDING]
+        found = sorted({policy for policy in ahead if policy is not None} - set(contenders))
+        return Section(dataset, self._loaded(load), "", ("default", OURS, *found, *REFERENCES))
+
     def circumstances(self, outcomes: Outcomes) -> Iterator[Section]:
         """Every other setting at 50 % load: ours, the default, the best peer and the references."""
         dataset = self.headline
@@ -121,6 +133,7 @@ class Quality:
         yield [self.at_load(dataset, load) for dataset in self.datasets if dataset != self.headline for load in LOADS]
         yield [self.others(self.headline, load) for load in LOADS]
         yield [self.weights(self.headline, load) for load in LOADS]
+        yield [self.finalists(self.headline, load, outcomes) for load in LOADS]
 
     @property
     def headline(self) -> str:

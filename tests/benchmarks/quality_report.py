@@ -22,11 +22,12 @@ from tests.benchmarks.quality_plan import (
     Quality,
     Section,
     best_peer,
+    peers_of,
 )
 from tests.benchmarks.quality_verdicts import CONSTANT, METRICS, Compared, Rival, rival, told, verdicts
 
 FIGURES = ("hot80", "hot90", "unserved", "std", "p99", "pending", "together", "memory90")
-FURTHER = ("the other scorers", "other weights")
+FURTHER = ("the other scorers", "other weights", "who was ahead among these, in all runs,")
 LEGEND = """\
 All figures are percent, means over the runs; lower is better. **hot80, hot90**: node-time above 80 and 90 % of
 capacity. **unserved**: CPU wanted and not had. **std**: spread of utilization across nodes, averaged over time.
@@ -90,7 +91,7 @@ def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str
     }
     others = [compared(section, outcomes, quality.seeds) for section in quality.circumstances(outcomes)]
     everything = {key: [main, *_further(quality, outcomes, *key)] for key, main in loads.items()}
-    yield _headline(loads[quality.headline, MIDDLE], others)
+    yield _headline(everything[quality.headline, MIDDLE], others)
     yield _verdicts(quality, everything, others)
     yield f"## How to read it\n\n{LEGEND}"
     for dataset in quality.datasets:
@@ -111,14 +112,17 @@ def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str
 
 
 def picture(quality: Quality, outcomes: Outcomes) -> str:
-    """The contenders at the middle load as SVG; empty if none of their runs is complete. Who only checks the ruler is
-    left out: beside chance everybody looks the same.
+    """The contenders and finalists at the middle load as SVG; empty if none of their runs is complete. Who only checks
+    the ruler is left out: beside chance everybody looks the same.
     """
     middle = at_load(quality, outcomes, quality.headline, MIDDLE)
     if not middle.policies:
         return ""
     nodes, runs = quality.setup.scenario.machines.nodes, f"{middle.count} runs of {_hours_judged(quality):g} h"
+    finalists = compared(quality.finalists(quality.headline, MIDDLE, outcomes), outcomes, quality.seeds)
     shown = {name: policy for name, policy in middle.policies.items() if name not in ("random", CONSTANT)}
+    if finalists.count == middle.count:
+        shown |= finalists.policies
     return draw(shown, f"{_named(quality.headline)}: load {100 * MIDDLE:.0f} %, {nodes} nodes, {runs}")
 
 
@@ -137,7 +141,11 @@ def _further(quality: Quality, outcomes: Outcomes, dataset: str, load: float) ->
     """The sections of FURTHER, on the main data set."""
     if dataset != quality.headline:
         return []
-    sections = quality.others(dataset, load), quality.weights(dataset, load)
+    sections = (
+        quality.others(dataset, load),
+        quality.weights(dataset, load),
+        quality.finalists(dataset, load, outcomes),
+    )
     return [compared(section, outcomes, quality.seeds) for section in sections]
 
 
@@ -171,18 +179,19 @@ def _seconds_in_words(outcomes: Outcomes) -> str:
     return f" A run took {middle:.0f} s by the clock, one of ten more than {slow:.0f} s ({len(seconds):,} runs)."
 
 
-def _headline(middle: Compared, others: Sequence[Compared]) -> str:
-    if not middle.policies:
+def _headline(sections: Sequence[Compared], others: Sequence[Compared]) -> str:
+    middle, best = sections[0], rival(sections, "hot80")
+    if not middle.policies or best is None:
         return "**No comparison is complete yet.**"
     ours = middle.policies[OURS]
-    peer = best_peer(middle.runs, "hot80") or OURS
     reference = best_reference({name: p.each for name, p in middle.policies.items()}, "hot80") or "default"
-    won = duel(ours.each["hot80"], middle.policies[peer].each["hot80"])
-    hot = {name: f"{middle.policies[name].mean('hot80'):.2f} %" for name in (OURS, "default", peer, reference)}
+    won = duel(best.ours, best.theirs)
+    hot = {name: f"{middle.policies[name].mean('hot80'):.2f} %" for name in (OURS, "default", reference)}
     text = (
         f"**At {100 * MIDDLE:.0f} % load, EntropicRisk beside the default scores leaves {hot[OURS]} of node-time "
-        f"above 80 % of capacity; kube-scheduler's default alone leaves {hot['default']}, the best peer (`{peer}`) "
-        f"{hot[peer]}, and the best reference, which knows the future, {hot[reference]}.** Gap closed, in percent: "
+        f"above 80 % of capacity; kube-scheduler's default alone leaves {hot['default']}, the best peer "
+        f"(`{best.policy}`) {best.theirs.mean():.2f} %, and the best reference, which knows the future, "
+        f"{hot[reference]}.** Gap closed, in percent: "
         f"hot80 {told(ours.gap_closed['hot80'])}, CPU wanted and not had {told(ours.gap_closed['unserved'])}. It is "
         f"better than the best peer in {won.won} of {middle.count} paired runs."
     )
@@ -205,6 +214,8 @@ def _table_section(compared: Compared, name: str, quality: Quality) -> str:
     title, wanted = f"## {name}", _wanted(compared.section, quality)
     if not compared.policies:
         return f"{title}\n\nNot run yet."
+    if FURTHER[2] in name and not peers_of(compared.runs):
+        return f"{title}\n\nNobody: the best peer is a contender."
     note = "" if compared.count == wanted else f"\n\nOnly {compared.count} of {wanted} runs are done."
     order = sorted(compared.policies, key=lambda name: [compared.policies[name].mean(f) for f in ("hot80", "std")])
     rows = [_policy_row(name, compared.policies[name]) for name in order]
@@ -238,9 +249,9 @@ def _peers(dataset: str, loads: Sequence[Sequence[Compared]]) -> str:
     ]
     title = f"## {_named(dataset)}: {OURS} against the best peer"
     words = (
-        "The best peer is chosen for each metric, among all configurations of others' scorers that were run at a load: "
-        "the one that comes closest to ours, or is ahead of it, on the runs that both have. Runs are paired; p is of "
-        "the two-sided Wilcoxon signed-rank test on their differences."
+        "The best peer is chosen for each metric, among the configurations of others' scorers that have every run of a "
+        "load: the one with the lowest mean. Whoever was ahead of the contenders in fewer runs was given all of them. "
+        "Runs are paired; p is of the two-sided Wilcoxon signed-rank test on their differences."
     )
     headings = ["load", "metric", "best peer", "its mean", "ours", "won", "drawn", "lost", "p"]
     return f"{title}\n\n{words}\n\n{table(headings, rows) if rows else 'Not run yet.'}"
@@ -280,7 +291,7 @@ def _duel_cells(metric: str, best: Rival) -> list[str]:
 
 def _settings(title: str, sections: Sequence[Compared]) -> str:
     done = [c for c in sections if c.policies]
-    words = f"At {100 * MIDDLE:.0f} % load. The peer is the best one of the usual circumstances at this load."
+    words = f"At {100 * MIDDLE:.0f} % load. The peer is the best contender of the usual circumstances at this load."
     headings = ["setting", "what is different", "runs", "default", "peer", "ours", "reference",
                 "gap closed: hot80", "of the peer", "unserved"]  # fmt: skip
     rows = [_setting_row(c) for c in done]

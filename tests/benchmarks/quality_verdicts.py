@@ -1,10 +1,10 @@
 """What must hold of placements, what was measured, and whether it does: the first table of the page.
 
-The best peer of a load is chosen for each metric among all configurations of others' scorers that were run there:
-the one that is least behind ours, or furthest ahead, on the runs that both have.
+The best peer of a load is chosen for each metric among all configurations of others' scorers that have every run of
+it: the one with the lowest mean.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isnan
 
@@ -56,15 +56,15 @@ class Rival:
         return bool(difference.mean() > 0) and signed_rank(difference).p_value < CHANCE
 
 
-def rival(sections: Iterable[Compared], metric: str) -> Rival | None:
-    """Among all sections of one data set and load."""
+def rival(sections: Sequence[Compared], metric: str) -> Rival | None:
+    """Among all sections of one data set and load; the first is of the contenders."""
     found = [
         Rival(policy, c.policies[policy].each[metric], c.policies[OURS].each[metric])
         for c in sections
-        if c.policies
+        if c.policies and c.count >= sections[0].count
         for policy in peers_of(c.runs)
     ]
-    return min(found, key=lambda rival: float((rival.theirs - rival.ours).mean()), default=None)
+    return min(found, key=lambda rival: float(rival.theirs.mean()), default=None)
 
 
 def verdicts(
