@@ -13,6 +13,9 @@ At every reading, with x = usage / request of pod i of workload w, and y = usage
 p_w is what the names of a workload tell of its level relative to others (see prior.py), 1 if they tell nothing. A pod
 of a workload that was never measured is expected to use p_w r_g of its request.
 
+Where only nodes are measured, x is a guess (apportioning.py): its doubt is added to x^2, and it teaches the workload
+alone, of whose samples that many count as inferred.
+
 Decay goes by elapsed time, not by call; a timestamp that does not advance adds nothing. A pod that requests nothing is
 taken to request one unit (a core, a GiB): then its absolute usage is learned. A pod that is not running yet (its init
 containers are) teaches nothing. A restarted container is the same pod. Workloads are bounded in number: the least
@@ -80,6 +83,8 @@ class Demand:
         self._workload_of_pod: Ints = np.zeros(0, dtype=np.intp)
         self._workloads: Floats = np.zeros((0, count, 3))
         self._workload_times: Floats = np.zeros(0)
+        self._inferred: Floats = np.zeros((0, count))
+        """How many of the samples of each workload are guesses."""
         self._living: Ints = np.zeros(0, dtype=np.intp)
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
@@ -96,7 +101,7 @@ class Demand:
 
     @property
     def learned(self) -> bool:
-        """Whether any pod was ever measured."""
+        """Whether anything is known of any pod."""
         return bool(self._cluster[:, 0].any())
 
     @property
@@ -173,16 +178,32 @@ class Demand:
         self._learn_workloads(workloads, rescaled(powers, requests / self._bases(workloads, requests)), now)
         self._learn_cluster(now)
 
+    def infer(self, slots: Ints, usage: Floats, doubt: Floats, now: float) -> None:
+        """Take in what pods are guessed to use (pod, resource), and the variance of that guess."""
+        known = ~np.isnan(usage).all(axis=1)
+        slots, usage, doubt = slots[known], usage[known], doubt[known]
+        if not len(slots):
+            return
+        requests, workloads = self._pod_requests[slots], self._workload_of_pod[slots]
+        bases = self._bases(workloads, requests)
+        powers = _powers(usage / bases)
+        powers[:, :, 2] += powers[:, :, 0] * doubt / bases**2
+        self._learn_workloads(workloads, powers, now, inferred=True)
+        self._learn_cluster(now)
+
     def _bases(self, workloads: Ints, requests: Floats) -> Floats:
         """What is learned of the workloads of some pods is relative to this."""
         return np.where(self._of_many_sizes[workloads, None], requests, self._requests[workloads])
 
-    def _learn_workloads(self, workloads: Ints, powers: Floats, now: float) -> None:
+    def _learn_workloads(self, workloads: Ints, powers: Floats, now: float, *, inferred: bool = False) -> None:
         sums = grouped(workloads, powers, len(self._names))
         touched = np.flatnonzero(np.bincount(workloads, minlength=len(self._names)))
         age = np.where(np.isfinite(self._workload_times[touched]), now - self._workload_times[touched], 0.0)
         decay = 0.5 ** (np.maximum(age, 0.0) / self._settings.workload_half_life_seconds)
         self._workloads[touched] = self._workloads[touched] * decay[:, None, None] + sums[touched]
+        self._inferred[touched] *= decay[:, None]
+        if inferred:
+            self._inferred[touched] += sums[touched, :, 0]
         self._workload_times[touched] = now
 
     def _learn_cluster(self, now: float) -> None:
@@ -255,6 +276,7 @@ class Demand:
             "sums": self._workloads[:count].copy(),
             "times": self._workload_times[:count].copy(),
             "bases": self._requests[:count].copy(),
+            "inferred": self._inferred[:count].copy(),
         }
         workloads |= {f"word_{trait}": self._traits[:count, column].copy() for column, trait in enumerate(TRAITS)}
         cluster: dict[str, Column] = {"sums": self._cluster[None].copy(), "times": np.array([self._cluster_time])}
@@ -279,6 +301,7 @@ class Demand:
         """Should there be more than there is room for, the oldest go. `words` are our numbers of their words."""
         times, sums = theirs.times, theirs.floats("sums", *self._workloads.shape[1:])
         bases = self._or_unit(theirs.floats("bases", len(self._units)))
+        inferred = theirs.floats("inferred", len(self._units))
         spoken = np.stack([theirs.numbers(f"word_{trait}") for trait in TRAITS], axis=-1)
         spoken = words[np.where((spoken >= 0) & (spoken < len(words)), spoken, SILENT)]
         newest = np.argsort(times, kind="stable")[-self._settings.most_workloads :]
@@ -286,6 +309,7 @@ class Demand:
             number = self._number(theirs.names[position])
             if times[position] > self._workload_times[number]:
                 self._workloads[number] = sums[position]
+                self._inferred[number] = inferred[position]
                 self._workload_times[number] = times[position]
                 mine, self._requests[number] = self._requests[number].copy(), bases[position]
                 if self._living[number]:
@@ -349,11 +373,13 @@ class Demand:
             more = max(256, len(self._workloads))
             self._workloads = np.concatenate([self._workloads, np.zeros((more, *self._workloads.shape[1:]))])
             self._workload_times = np.concatenate([self._workload_times, np.full(more, -np.inf)])
+            self._inferred = np.concatenate([self._inferred, np.zeros((more, len(self._units)))])
             self._living = np.concatenate([self._living, np.zeros(more, dtype=np.intp)])
             self._traits = np.concatenate([self._traits, np.zeros((more, len(TRAITS)), dtype=np.intp)])
             self._requests = np.concatenate([self._requests, np.ones((more, len(self._units)))])
             self._of_many_sizes = np.concatenate([self._of_many_sizes, np.zeros(more, dtype=np.bool_)])
         self._workloads[number] = 0.0
+        self._inferred[number] = 0.0
         self._traits[number] = SILENT
         self._requests[number] = self._units
         self._of_many_sizes[number] = is_of_many_sizes(workload)
@@ -381,8 +407,8 @@ class Demand:
         new_number = np.cumsum(keep) - 1
         self._names = [name for name, kept in zip(self._names, keep.tolist(), strict=True) if kept]
         self._numbers = {name: number for number, name in enumerate(self._names)}
-        by_number = (self._workloads, self._workload_times, self._living, self._traits, self._requests)
-        for array in (*by_number, self._of_many_sizes):
+        by_number = (self._workloads, self._inferred, self._workload_times, self._living, self._traits)
+        for array in (*by_number, self._requests, self._of_many_sizes):
             kept = array[:count][keep]
             array[: len(kept)] = kept
         living = self._workload_of_pod < count

@@ -4,8 +4,8 @@ Per workload and resource, from its own sums W at the time of the state (faded b
 `base` what they are relative to: what one of its pods requests (for pods without a controller the mean over those that
 run; a core or a GiB where nothing is requested):
 
-    samples     = W0
-    confidence  = W0 / (W0 + a)                                  a = 10 samples, as shrinkage has it (demand.py)
+    samples     = W0, less those that are guesses because no pod was measured (apportioning.py)
+    confidence  = samples / (samples + a)                        a = 10 samples, as shrinkage has it (demand.py)
     mean        = W1/W0 * base                                   of one pod
     deviation   = sqrt(W2/W0 - (W1/W0)^2) * base                 over its pods and over time; below 0.001 base none
     recommended = mean + 1 deviation    (cpu: too little throttles, and neighbours lend)
@@ -87,10 +87,11 @@ def columns_of(state: DemandState) -> Columns:
     base = np.where(of_many_sizes[:, None] | (bases <= 0), requested, bases)
     base = np.where(base > 0, base, units)
     sums = table.floats("sums", count, 3) * _faded(state)[:, None, None]
-    samples = sums[:, :, 0]
-    measured = samples > 0
-    mean = np.divide(sums[:, :, 1], samples, out=np.full(samples.shape, np.nan), where=measured)
-    square = np.divide(sums[:, :, 2], samples, out=np.full(samples.shape, np.nan), where=measured)
+    weight = sums[:, :, 0]
+    known = weight > 0
+    mean = np.divide(sums[:, :, 1], weight, out=np.full(weight.shape, np.nan), where=known)
+    square = np.divide(sums[:, :, 2], weight, out=np.full(weight.shape, np.nan), where=known)
+    samples = np.maximum(weight - table.floats("inferred", count) * _faded(state)[:, None], 0.0)
     variance = square - mean**2
     deviation = np.sqrt(np.where(variance < LEAST_VARIANCE, 0.0, variance)) * base
     confidence = samples / (samples + _setting(state, "workload_prior_samples"))

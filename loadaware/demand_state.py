@@ -2,7 +2,8 @@
 
     cluster     one row             sums (row, resource, power), times
     workloads   by name             sums, times, bases (what one pod is taken to request), requests (what one pod of it
-                                    requested when last seen, 0 for nothing), word_<trait> (row number + 1, 0 for none)
+                                    requested when last seen, 0 for nothing), inferred (how many of the samples are
+                                    guesses), word_<trait> (row number + 1, 0 for none)
     words       by trait=word       effects (row, resource): see prior.py
     pods        by identity         sums, times, bases (what the ratios are of), requests, workloads (row number)
     rest        by node             counts (row, resource), sums, times

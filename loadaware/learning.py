@@ -1,4 +1,5 @@
 """Learning while observing: what pods use teaches their workloads, what nodes use beyond their pods is their rest.
+Where no pod is measured, what nodes use is shared out among their pods, and teaches the workloads (apportioning.py).
 
 Keeps `Demand` and `Rest` beside the table of pods, and sums both up for a snapshot. Whatever was expected of a pod in
 the last snapshot is remembered until the next, so that a pod that leaves takes exactly that with it.
@@ -14,6 +15,7 @@ import numpy as np
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
+from loadaware.apportioning import apportion
 from loadaware.awaited import Awaited
 from loadaware.demand import Demand, DemandSettings, Ratios, grouped
 from loadaware.demand_state import DemandState, Table
@@ -26,6 +28,8 @@ from loadaware.workload import workload_of, workloads_named_like
 
 MOST_SHAPES = 10_000
 """Shapes of pods that are remembered at once."""
+STARTING_SECONDS = 30.0
+"""From its binding to the moment a pod uses something."""
 
 
 class Learning:
@@ -98,6 +102,24 @@ class Learning:
         by_pods = grouped(pods.nodes, used, int(max(rows.max(), pods.nodes.max(initial=0))) + 1)
         self.rest.learn(rows, usage - by_pods[rows], times)
 
+    def read_nodes_alone(self, rows: Ints, usage: Floats, times: Floats, windows: Floats) -> None:
+        """What nodes use, each measured over so many seconds, where no pod is. Pods that a measurement may have missed,
+        or only begun to see, have no part in it.
+        """
+        advances = self.rest.advances(rows, times)
+        rows, usage, times, windows = rows[advances], usage[advances], times[advances], windows[advances]
+        if not len(rows):
+            return
+        pods = self._pods.columns()
+        count = int(max(rows.max(), pods.nodes.max(initial=0))) + 1
+        used, since = np.full((count, usage.shape[1]), np.nan), np.full(count, -np.inf)
+        used[rows], since[rows] = usage, times - np.nan_to_num(windows) - STARTING_SECONDS
+        pods = pods.where(pods.running & (pods.bound_at <= since[pods.nodes]))
+        means, deviations = self.demand.pod_expectations(pods.slots)
+        shares = apportion(used, pods.nodes, self.demand.workload_numbers(pods.slots), means, deviations)
+        self.demand.infer(pods.slots, shares.usage, shares.doubt, float(times.max()))
+        self.rest.correct(rows, shares.left_over[rows], times)
+
     def _expectations(self, slots: Ints) -> tuple[Floats, Floats]:
         """Of these pods; worked out once for the nodes' rest and for the snapshot that follows."""
         ratios = self.demand.workload_ratios()
@@ -113,7 +135,7 @@ class Learning:
         return self.demand.pod_expectations(slots)
 
     def expected(self, rows: Ints, positions: Ints, capacity: Floats, measured: Bools) -> Expected | None:
-        """For a snapshot of these rows (row -> position); None while no pod was ever measured.
+        """For a snapshot of these rows (row -> position); None while nothing was ever learned.
 
         A node that was never `measured` is expected to be no emptier than the median node: missing is never idle.
         """
@@ -133,7 +155,7 @@ class Learning:
             len(names),
         )
         return Expected(
-            mean=no_emptier_than_usual(mean, capacity, measured),
+            mean=no_emptier_than_usual(np.maximum(mean, 0.0), capacity, measured),
             variance=variance,
             workloads=names,
             workload_ratios=self.demand.workload_ratios(),

@@ -186,7 +186,7 @@ class Nodes(Struct, frozen=True, eq=False):
         return ExpectedLoad._make(self._columns(values, resources) for values in everything)
 
     def _expected_by_node(self, pod: Pod, resources: Sequence[str]) -> ExpectedLoad:
-        """Without pod metrics: the nodes' own mean and deviation over up to an hour, and what is in flight.
+        """Before anything is learned: the nodes' own mean and deviation over up to an hour, and what is in flight.
 
         Pods are taken to use of their requests what all pods of the cluster use of theirs.
         """

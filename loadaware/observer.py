@@ -280,6 +280,8 @@ class Observer:
             measured = self._our_columns(reading.pods.usage, reading)
             self._learning.read(self._pods.measure(reading.pods.names, measured), measured, reading.pods.times)
             self._learning.read_nodes(rows, usage, reading.nodes.times[known])
+        else:
+            self._learning.read_nodes_alone(rows, usage, reading.nodes.times[known], reading.nodes.windows[known])
         if reading.node_deviation is not None:
             deviation = self._in_base_units(reading.node_deviation[known], rows, reading)
             deviation, _ = quarantine.judge_values(deviation, self._capacity[rows])

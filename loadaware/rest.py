@@ -4,15 +4,19 @@
 
 A pod that was bound but is not measured yet counts with what is expected of it. A node that was never compared is
 taken to have the median share of capacity of those that were.
+
+Where no pod is measured, the rest is all that its pods were not expected to use, more or less than nothing, and is
+forgotten with a half-life of half an hour: then it is what corrects them.
 """
 
 import numpy as np
 
 from collectors.reading import Floats
 from loadaware.demand_state import Column
-from loadaware.window import Ints
+from loadaware.window import Bools, Ints
 
 HALF_LIFE_SECONDS = 4 * 3600.0
+CORRECTION_HALF_LIFE_SECONDS = 1800.0
 
 
 class Rest:
@@ -40,11 +44,23 @@ class Rest:
 
     def learn(self, rows: Ints, left_over: Floats, times: Floats) -> None:
         """Take in what was left over (node, resource); NaN teaches nothing."""
+        self._add(rows, np.maximum(left_over, 0.0), times, HALF_LIFE_SECONDS)
+
+    def correct(self, rows: Ints, left_over: Floats, times: Floats) -> None:
+        """The same where no pod is measured."""
+        self._add(rows, left_over, times, CORRECTION_HALF_LIFE_SECONDS)
+
+    def advances(self, rows: Ints, times: Floats) -> Bools:
+        """Which of these rows were last compared before these times."""
+        advances: Bools = times > self._times[rows]
+        return advances
+
+    def _add(self, rows: Ints, left_over: Floats, times: Floats, half_life_seconds: float) -> None:
         age = np.where(np.isfinite(self._times[rows]), times - self._times[rows], 0.0)
-        decay = (0.5 ** (np.maximum(age, 0.0) / HALF_LIFE_SECONDS))[:, None]
+        decay = (0.5 ** (np.maximum(age, 0.0) / half_life_seconds))[:, None]
         measured = ~np.isnan(left_over)
         self._count[rows] = self._count[rows] * decay + measured
-        self._sum[rows] = self._sum[rows] * decay + np.where(measured, np.maximum(left_over, 0.0), 0.0)
+        self._sum[rows] = self._sum[rows] * decay + np.where(measured, left_over, 0.0)
         self._times[rows] = times
 
     def export(self, rows: Ints) -> dict[str, Column]:

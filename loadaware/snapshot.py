@@ -105,7 +105,7 @@ class Snapshot:
     """Measured usage of the node's high-priority pods (node, resource)."""
     applications: Applications = field(default_factory=Applications)
     expected: Expected | None = None
-    """What the nodes are expected to use, learned from their pods; None while no pod was ever measured."""
+    """What the nodes are expected to use, learned from their pods; None while nothing was ever learned."""
     usage_per_request: Floats | None = None
     """What all measured nodes use of what their pods request (resource,); None: as much as they request."""
     measured_since: float = float("-inf")

@@ -33,9 +33,10 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
     The weight C makes equal utilization the best on unequal nodes; exp is one knob from balancing (k small) to
     avoiding the worst node (k large). CPU and memory: the rises add up, each relative to a node that is full of it and
     with the node's share of the resource as weight. Memory has the larger k: it does not throttle, it kills, but until
-    it is nearly full it does no harm. Without pod metrics the node's mean and deviation
-    over the last hour stand in; pods count by the share of that hour that has not seen them, and are taken to use of
-    their requests what the whole cluster uses of its.
+    it is nearly full it does no harm. Where no pod is measured, what nodes use is shared out among their pods, and
+    workloads learn from that. Before anything is learned the node's mean and deviation over the last hour stand in;
+    pods count by the share of that hour that has not seen them, and are taken to use of their requests what the whole
+    cluster uses of its.
     """
 
     when: ClassVar[str] = "Always a good first choice: it needs no thresholds, spreads bursts and avoids risky nodes."

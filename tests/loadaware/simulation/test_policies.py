@@ -45,8 +45,10 @@ def test_nodes_that_nobody_measures_are_never_measured(quiet: Scenario) -> None:
     assert core.snapshot.expected is not None
 
 
-def test_without_pod_metrics_nothing_is_learned_and_placing_goes_on(quiet: Scenario) -> None:
+def test_without_pod_metrics_everything_is_inferred_and_placing_goes_on(quiet: Scenario) -> None:
     policy = advised(quiet, EngineSettings(blind=Blind(pods=True)))
-    assert policy._core.snapshot.expected is None
+    workloads = policy._core.observer.export(0.0).tables["workloads"].columns
+    assert (workloads["inferred"] == workloads["sums"][:, :, 0]).all()
+    assert workloads["inferred"].any()
     assert (policy._core.snapshot.sampled_at > 0).all()
     assert policy._core.observer.pod_count > 0
