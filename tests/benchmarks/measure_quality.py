@@ -4,7 +4,6 @@
 
 Finished runs are kept outside the checkout, by the code that made them, so that it can be stopped at any time (Ctrl-C)
 and goes on where it was. The page is written in any case, and says what is missing. Without TRACES usage is generated.
-While the committed page is not whole, its runs are beside it: `--store docs/benchmarks/quality-runs.jsonl` goes on.
 It takes hours: run it in a clone of its own that nobody edits meanwhile.
 """
 
