@@ -13,8 +13,8 @@ At every reading, with x = usage / request of pod i of workload w, and y = usage
 p_w is what the names of a workload tell of its level relative to others (see prior.py), 1 if they tell nothing. A pod
 of a workload that was never measured is expected to use p_w r_g of its request.
 
-Where only nodes are measured, x is a guess (apportioning.py): its doubt is added to x^2, and it teaches the workload
-alone, of whose samples that many count as inferred.
+While only nodes are measured, x is a guess (apportioning.py): its doubt is added to x^2, and it teaches the workload
+alone, of whose samples that many count as inferred. The first measurement of a workload replaces all guesses.
 
 Decay goes by elapsed time, not by call; a timestamp that does not advance adds nothing. A pod that requests nothing is
 taken to request one unit (a core, a GiB): then its absolute usage is learned. A pod that is not running yet (its init
@@ -103,6 +103,12 @@ class Demand:
     def learned(self) -> bool:
         """Whether anything is known of any pod."""
         return bool(self._cluster[:, 0].any())
+
+    @property
+    def measured(self) -> bool:
+        """Whether any of that is more than a guess."""
+        count = len(self._names)
+        return bool((self._workloads[:count, :, 0] > self._inferred[:count]).any())
 
     @property
     def units(self) -> Floats:
@@ -200,6 +206,9 @@ class Demand:
         touched = np.flatnonzero(np.bincount(workloads, minlength=len(self._names)))
         age = np.where(np.isfinite(self._workload_times[touched]), now - self._workload_times[touched], 0.0)
         decay = 0.5 ** (np.maximum(age, 0.0) / self._settings.workload_half_life_seconds)
+        if not inferred:
+            guessed = touched[self._inferred[touched].any(axis=1)]
+            self._workloads[guessed], self._inferred[guessed] = 0.0, 0.0
         self._workloads[touched] = self._workloads[touched] * decay[:, None, None] + sums[touched]
         self._inferred[touched] *= decay[:, None]
         if inferred:

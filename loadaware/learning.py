@@ -90,7 +90,10 @@ class Learning:
         """What pods use; slot -1 is a stranger's."""
         taught = slots >= 0
         taught[taught] = self._pods.running(slots[taught])
+        guessed = self.demand.learned and not self.demand.measured
         self.demand.learn(slots[taught], usage[taught], times[taught])
+        if guessed and self.demand.measured:
+            self.rest.forget_all()  # it made up for guesses
 
     def read_nodes(self, rows: Ints, usage: Floats, times: Floats) -> None:
         """What nodes use: less what their pods were measured to use, or are expected to while they are not measured."""
@@ -103,9 +106,12 @@ class Learning:
         self.rest.learn(rows, usage - by_pods[rows], times)
 
     def read_nodes_alone(self, rows: Ints, usage: Floats, times: Floats, windows: Floats) -> None:
-        """What nodes use, each measured over so many seconds, where no pod is. Pods that a measurement may have missed,
-        or only begun to see, have no part in it.
+        """What nodes use, each measured over so many seconds, while no pod is measured: once one was, a reading without
+        pods (such as of a past that tells of nodes only) teaches nothing. Pods that a measurement may have missed, or
+        only begun to see, have no part in it.
         """
+        if self.demand.measured:
+            return
         advances = self.rest.advances(rows, times)
         rows, usage, times, windows = rows[advances], usage[advances], times[advances], windows[advances]
         if not len(rows):

@@ -42,6 +42,10 @@ class Rest:
         if row < len(self._times):
             self._count[row], self._sum[row], self._times[row] = 0.0, 0.0, -np.inf
 
+    def forget_all(self) -> None:
+        """Empty every row."""
+        self._count[:], self._sum[:], self._times[:] = 0.0, 0.0, -np.inf
+
     def learn(self, rows: Ints, left_over: Floats, times: Floats) -> None:
         """Take in what was left over (node, resource); NaN teaches nothing."""
         self._add(rows, np.maximum(left_over, 0.0), times, HALF_LIFE_SECONDS)

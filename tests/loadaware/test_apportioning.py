@@ -1,5 +1,6 @@
 """A node's usage shared out among its pods, and what workloads learn from that where no pod is measured."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from collectors.cluster import NodeSeen, PodSeen
 from collectors.manifests import Owner, Pod
+from collectors.reading import Measurements
 from loadaware.apportioning import apportion
 from loadaware.demand_report import report
 from loadaware.observer import Observer
@@ -139,6 +141,34 @@ def test_what_was_inferred_is_kept_and_stays_inferred() -> None:
     told = rows_of(again.export(240 * MINUTE))["workloads"]["default/StatefulSet/db"]
     assert told == rows_of(observer.export(240 * MINUTE))["workloads"]["default/StatefulSet/db"]
     assert told["inferred"][0] == told["sums"][0][0] > 100  # type: ignore[index]
+
+
+def with_pods(observer: Observer, minute: int) -> None:
+    """A reading that tells of nodes, and of two of the pods."""
+    usage = np.array([[0.4, GIB], [2.0, GIB]])
+    listed = Measurements(("default/web-a0", "default/db-a0"), usage, np.full(2, minute * MINUTE), np.full(2, np.nan))
+    nodes = make_reading(dict.fromkeys(ON, (3.0, 4 * GIB)), minute * MINUTE)
+    observer.feed(replace(nodes, pods=listed), minute * MINUTE)
+
+
+def test_the_first_measurement_of_a_workload_replaces_all_guesses() -> None:
+    observer = watched()
+    with_pods(observer, 241)
+    told = told_of(observer, 241 * MINUTE)
+    assert (told["web"]["mean"], told["web"]["samples"]) == (pytest.approx(0.4), 1)
+    assert (told["db"]["mean"], told["db"]["samples"]) == (pytest.approx(2.0), 1)
+    assert told["cron"]["samples"] == 0
+    rest = rows_of(observer.export(0.0))["rest"]
+    assert {node: told["counts"][0] for node, told in rest.items()} == dict.fromkeys(ON, 1.0)  # type: ignore[index]
+
+
+def test_once_a_pod_was_measured_a_reading_of_nodes_alone_teaches_nothing() -> None:
+    """As at every start beside a Prometheus, whose past is first read for nodes."""
+    observer = watched(30)
+    with_pods(observer, 31)
+    before = rows_of(observer.export(0.0))
+    observer.feed(make_reading(dict.fromkeys(ON, (9.0, 4 * GIB)), 32 * MINUTE), 32 * MINUTE)
+    assert rows_of(observer.export(0.0)) == before
 
 
 def expected_cores(observer: Observer, now: float) -> dict[str, float]:
