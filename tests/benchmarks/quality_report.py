@@ -214,7 +214,7 @@ def _table_section(compared: Compared, name: str, quality: Quality) -> str:
     title, wanted = f"## {name}", _wanted(compared.section, quality)
     if not compared.policies:
         return f"{title}\n\nNot run yet."
-    if FURTHER[2] in name and not peers_of(compared.runs):
+    if not peers_of(compared.runs):
         return f"{title}\n\nNobody: the best peer is a contender."
     note = "" if compared.count == wanted else f"\n\nOnly {compared.count} of {wanted} runs are done."
     order = sorted(compared.policies, key=lambda name: [compared.policies[name].mean(f) for f in ("hot80", "std")])

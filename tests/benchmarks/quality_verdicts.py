@@ -12,7 +12,7 @@ from collectors.reading import Floats
 from loadaware.simulation.sensitivity import SENSITIVITY
 from loadaware.simulation.statistics import Interval, duel, gap_closed, signed_rank
 from loadaware.simulation.summary import PolicySummary, Runs
-from tests.benchmarks.quality_plan import ORACLE, OURS, REFERENCES, Section, peers_of
+from tests.benchmarks.quality_plan import DECIDING, ORACLE, OURS, REFERENCES, Section, peers_of
 
 METRICS = ("hot80", "hot90", "unserved", "std", "p99")
 WANTED = {0.5: (86.0, 88.0), 0.65: (76.0, 78.0)}
@@ -94,7 +94,7 @@ def _at_load(sections: Sequence[Compared]) -> Iterator[Verdict]:
             yield what, told(closed), value >= least and high >= within
         unserved = main.policies[OURS].gap_closed["unserved"]
         yield f"{load}: unserved gap closed by {UNSERVED:.0f} % at least", told(unserved), unserved[0] >= UNSERVED
-    for metric in ("hot80", "unserved"):
+    for metric in DECIDING:
         best = rival(sections, metric)
         if best is not None:
             won = duel(best.ours, best.theirs).won
@@ -112,7 +112,7 @@ def _at_load(sections: Sequence[Compared]) -> Iterator[Verdict]:
 
 def _at_all_loads(headline: Sequence[Sequence[Compared]]) -> Iterator[Verdict]:
     """Against each load's own best peer."""
-    for metric in ("hot80", "unserved"):
+    for metric in DECIDING:
         rivals = [best for sections in headline if (best := rival(sections, metric)) is not None]
         if len(rivals) == len(headline):
             won, runs = sum(duel(best.ours, best.theirs).won for best in rivals), sum(len(best.ours) for best in rivals)
