@@ -4,6 +4,9 @@ import msgspec
 
 from collectors.manifests import Shape
 
+PlainUsage = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+"""What is expected of a pod: mean, deviation and skew, each per resource."""
+
 
 class PodBound(msgspec.Struct, frozen=True, gc=False):
     """A pod is on a node now."""
@@ -27,8 +30,8 @@ class PodLeft(msgspec.Struct, frozen=True, gc=False):
     bound_at: float = float("-inf")
     usage: tuple[float, ...] = ()
     workload: str = ""
-    expected: tuple[tuple[float, ...], tuple[float, ...]] | None = None
-    """Mean and deviation expected of it, per resource, as in the last snapshot."""
+    expected: PlainUsage | None = None
+    """As in the last snapshot."""
 
 
 Change = PodBound | PodLeft

@@ -2,13 +2,16 @@
 
 At every reading, with x = usage / request of pod i of workload w, and y = usage / what w requests now:
 
-    pod       s0, s1, s2 <- decay * (s0, s1, s2) + (1, x, x^2)                half-life 1 h
-    workload  W0, W1, W2 <- decay * (W0, W1, W2) + (1, y, y^2) of its pods    half-life 6 h, kept when its pods are gone
-    cluster   G0, G1, G2  = the same over all workloads, weighted by request, with x / p_w in place of x
+    pod       s0 .. s3 <- decay * (s0 .. s3) + (1, x, x^2, x^3)               half-life 1 h
+    workload  W0 .. W3 <- decay * (W0 .. W3) + (1, y, y^2, y^3) of its pods   half-life 6 h, kept when its pods are gone
+    cluster   G0 .. G3  = the same over all workloads, weighted by request, with x / p_w in place of x
     r_g = G1/G0                     v_g = G2/G0 - r_g^2
     r_w = (W1 + a p_w r_g)/(W0 + a)     v_w = (W2 + a p_w^2 (v_g + r_g^2))/(W0 + a) - r_w^2    a = 10 samples
     r_i = (s1 + b r_w)/(s0 + b)     v_i = (s2 + b (v_w + r_w^2))/(s0 + b) - r_i^2          b = 10 samples
     expected usage of a pod: mean r_i * request, deviation sqrt(v_i) * request
+
+and the third moment t about the mean by the same shrinkage: load that is mostly low and now and then very high has a
+large one, and is more dangerous than its deviation tells. Skew, (t_i)^(1/3) * request, is none where it is negative.
 
 p_w is what the names of a workload tell of its level relative to others (see prior.py), 1 if they tell nothing. A pod
 of a workload that was never measured is expected to use p_w r_g of its request.
@@ -26,7 +29,7 @@ controller makes all pods alike, a pod with another request is a new edition of 
 learned of the workload is rescaled, too, and its pods are expected to use what they used, whatever they request. Pods
 of other owners, or of none, may be of many sizes: of those usage / request is learned.
 
-All arrays: (pod slot or workload, resource, power 0..2).
+All arrays: (pod slot or workload, resource, power 0..3).
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,6 +41,7 @@ from collectors.reading import CPU, MEMORY, Floats
 from loadaware.demand_state import Column, Table
 from loadaware.kin import TRAITS, UNKNOWN, Kin
 from loadaware.prior import SILENT, Prior, Told
+from loadaware.usage import Usage
 from loadaware.window import Bools, Ints
 from loadaware.workload import is_of_many_sizes
 
@@ -47,6 +51,7 @@ UNLEARNED_RATIO = 1.0
 UNLEARNED_VARIANCE = 0.25
 """Before anything was measured: a pod uses what it requests, give or take half."""
 LEAST_VARIANCE = 1e-6
+POWERS = 4
 
 
 @dataclass(frozen=True)
@@ -64,10 +69,25 @@ class DemandSettings:
 
 @dataclass(frozen=True, eq=False)
 class Ratios:
-    """Usage / request: mean and variance. Axes (..., resource)."""
+    """Usage / request: mean, variance and third moment about the mean. Axes (..., resource)."""
 
     mean: Floats
     variance: Floats
+    third: Floats
+
+    @classmethod
+    def of(cls, mean: Floats, square: Floats, cube: Floats) -> "Ratios":
+        """From the means of x, x^2 and x^3."""
+        third = cube - 3.0 * mean * square + 2.0 * mean**3
+        return cls(mean, np.maximum(square - mean**2, LEAST_VARIANCE), np.maximum(third, 0.0))
+
+    def times(self, scale: Floats) -> "Ratios":
+        """Of scale * x."""
+        return Ratios(scale * self.mean, scale**2 * self.variance, scale**3 * self.third)
+
+    def usage(self, requests: Floats) -> Usage:
+        """Of pods that request so much."""
+        return Usage(self.mean * requests, np.sqrt(self.variance) * requests, np.cbrt(self.third) * requests)
 
 
 class Demand:
@@ -77,11 +97,11 @@ class Demand:
         self._settings = settings or DemandSettings()
         self._units = np.array([UNIT_REQUESTS.get(resource, 1.0) for resource in resources])
         count = len(resources)
-        self._pods: Floats = np.zeros((0, count, 3))
+        self._pods: Floats = np.zeros((0, count, POWERS))
         self._pod_times: Floats = np.zeros(0)
         self._pod_requests: Floats = np.zeros((0, count))
         self._workload_of_pod: Ints = np.zeros(0, dtype=np.intp)
-        self._workloads: Floats = np.zeros((0, count, 3))
+        self._workloads: Floats = np.zeros((0, count, POWERS))
         self._workload_times: Floats = np.zeros(0)
         self._inferred: Floats = np.zeros((0, count))
         """How many of the samples of each workload are guesses."""
@@ -94,7 +114,7 @@ class Demand:
         self._of_many_sizes: Bools = np.zeros(0, dtype=np.bool_)
         """Whether pods of a workload use more where they request more."""
         self._prior = Prior(count)
-        self._cluster: Floats = np.zeros((count, 3))
+        self._cluster: Floats = np.zeros((count, POWERS))
         self._cluster_time = -np.inf
         self._ratios: Ratios | None = None
         """Of every workload, until something is learned or forgotten."""
@@ -193,7 +213,9 @@ class Demand:
         requests, workloads = self._pod_requests[slots], self._workload_of_pod[slots]
         bases = self._bases(workloads, requests)
         powers = _powers(usage / bases)
-        powers[:, :, 2] += powers[:, :, 0] * doubt / bases**2
+        doubt = doubt / bases**2 * powers[:, :, 0]
+        powers[:, :, 2] += doubt
+        powers[:, :, 3] += 3.0 * powers[:, :, 1] * doubt
         self._learn_workloads(workloads, powers, now, inferred=True)
         self._learn_cluster(now)
 
@@ -226,13 +248,8 @@ class Demand:
         age = np.maximum(now - self._workload_times[:count], 0.0)
         decay = 0.5 ** (age / self._settings.workload_half_life_seconds)
         weights = decay[:, None] * self._requests[:count]
-        scale = 1.0 / self._prior.levels(traits)
-        self._cluster = np.stack(
-            [(weights * samples).sum(axis=0),
-             (weights * scale * sums[:, :, 1]).sum(axis=0),
-             (weights * scale * scale * sums[:, :, 2]).sum(axis=0)],
-            axis=-1,
-        )  # fmt: skip
+        relative = rescaled(sums, 1.0 / self._prior.levels(traits))
+        self._cluster = (weights[:, :, None] * relative).sum(axis=0)
         self._cluster_time = now
 
     # -- What follows from it ---------------------------------------------------------------------------------------
@@ -243,7 +260,8 @@ class Demand:
         known = weight > 0
         mean = np.divide(self._cluster[:, 1], weight, out=np.full(len(weight), UNLEARNED_RATIO), where=known)
         square = np.divide(self._cluster[:, 2], weight, out=mean**2 + UNLEARNED_VARIANCE, where=known)
-        return Ratios(mean, np.maximum(square - mean**2, LEAST_VARIANCE))
+        cube = np.divide(self._cluster[:, 3], weight, out=symmetric(mean, square), where=known)
+        return Ratios.of(mean, square, cube)
 
     def workload_ratios(self) -> Ratios:
         """Of every workload, by number: what it learned, shrunk towards what names tell and the cluster."""
@@ -251,7 +269,7 @@ class Demand:
             return self._ratios
         count, cluster = len(self._names), self.cluster_ratios()
         levels = self._prior.levels(self._traits[:count])
-        prior = Ratios(levels * cluster.mean, levels * levels * cluster.variance)
+        prior = cluster.times(levels)
         self._ratios = _shrunk(self._workloads[:count], prior, self._settings.workload_prior_samples)
         return self._ratios
 
@@ -265,16 +283,15 @@ class Demand:
         """What names tell."""
         return self._prior.told()
 
-    def pod_expectations(self, slots: Ints) -> tuple[Floats, Floats]:
-        """Expected usage of pods and its deviation (pod, resource), in base units."""
+    def pod_expectations(self, slots: Ints) -> Usage:
+        """Expected usage of pods (pod, resource)."""
         workloads = self.workload_ratios()
         numbers = self._workload_of_pod[slots]
         requests = self._pod_requests[slots]
         learned = self._workloads[numbers, :, 0] > 0
         scale = np.where(learned, self._bases(numbers, requests), requests) / requests
-        theirs = Ratios(scale * workloads.mean[numbers], scale * scale * workloads.variance[numbers])
-        ratios = _shrunk(self._pods[slots], theirs, self._settings.pod_prior_samples)
-        return ratios.mean * requests, np.sqrt(ratios.variance) * requests
+        theirs = Ratios(workloads.mean[numbers], workloads.variance[numbers], workloads.third[numbers]).times(scale)
+        return _shrunk(self._pods[slots], theirs, self._settings.pod_prior_samples).usage(requests)
 
     # -- Kept beyond this process: see demand_state ------------------------------------------------------------------
 
@@ -282,13 +299,13 @@ class Demand:
         """What was learned of the cluster, of each workload (by number) and of the words that names are made of."""
         count = len(self._names)
         workloads: dict[str, Column] = {
-            "sums": self._workloads[:count].copy(),
+            **kept(self._workloads[:count]),
             "times": self._workload_times[:count].copy(),
             "bases": self._requests[:count].copy(),
             "inferred": self._inferred[:count].copy(),
         }
         workloads |= {f"word_{trait}": self._traits[:count, column].copy() for column, trait in enumerate(TRAITS)}
-        cluster: dict[str, Column] = {"sums": self._cluster[None].copy(), "times": np.array([self._cluster_time])}
+        cluster: dict[str, Column] = {**kept(self._cluster[None]), "times": np.array([self._cluster_time])}
         return {
             "cluster": Table(("cluster",), cluster),
             "workloads": Table(tuple(self._names), workloads),
@@ -301,14 +318,14 @@ class Demand:
         theirs = tables.get("cluster", Table())
         newer = bool(len(theirs.names) and theirs.times[0] > self._cluster_time)
         if newer:
-            self._cluster = theirs.floats("sums", *self._cluster.shape)[0]
+            self._cluster = taken(theirs, len(self._units))[0]
             self._cluster_time = float(theirs.times[0])
         words = self._prior.restore(tables.get("words", Table()), newer=newer)
         self._restore_workloads(tables.get("workloads", Table()), np.concatenate([[SILENT], words]))
 
     def _restore_workloads(self, theirs: Table, words: Ints) -> None:
         """Should there be more than there is room for, the oldest go. `words` are our numbers of their words."""
-        times, sums = theirs.times, theirs.floats("sums", *self._workloads.shape[1:])
+        times, sums = theirs.times, taken(theirs, len(self._units))
         bases = self._or_unit(theirs.floats("bases", len(self._units)))
         inferred = theirs.floats("inferred", len(self._units))
         spoken = np.stack([theirs.numbers(f"word_{trait}") for trait in TRAITS], axis=-1)
@@ -329,7 +346,7 @@ class Demand:
     def export_pods(self, slots: Ints) -> dict[str, Column]:
         """What was learned of these pods."""
         return {
-            "sums": self._pods[slots],
+            **kept(self._pods[slots]),
             "times": self._pod_times[slots],
             "bases": self._pod_requests[slots],
             "workloads": self._workload_of_pod[slots],
@@ -365,7 +382,7 @@ class Demand:
         if slots > len(self._pods):
             more = max(slots, 2 * len(self._pods), 1024) - len(self._pods)
             resources = self._pods.shape[1]
-            self._pods = np.concatenate([self._pods, np.zeros((more, resources, 3))])
+            self._pods = np.concatenate([self._pods, np.zeros((more, resources, POWERS))])
             self._pod_times = np.concatenate([self._pod_times, np.full(more, -np.inf)])
             self._pod_requests = np.concatenate([self._pod_requests, np.ones((more, resources))])
             self._workload_of_pod = np.concatenate([self._workload_of_pod, np.zeros(more, dtype=np.intp)])
@@ -435,19 +452,42 @@ def grouped(groups: Ints, values: Floats, count: int) -> Floats:
 
 def rescaled(sums: Floats, scale: Floats) -> Floats:
     """Sums (..., resource, power) of scale * x (..., resource) in place of x."""
-    return sums * np.stack([np.ones_like(scale), scale, scale * scale], axis=-1)
+    square = scale * scale
+    return sums * np.stack([np.ones_like(scale), scale, square, square * scale], axis=-1)
 
 
 def _powers(x: Floats) -> Floats:
-    """(1, x, x^2) of each, nothing at all where x was not measured. Axes (pod, resource, power)."""
+    """(1, x, x^2, x^3) of each, nothing at all where x was not measured. Axes (pod, resource, power)."""
     measured = ~np.isnan(x)
     x = np.where(measured, x, 0.0)
-    return np.stack([measured.astype(np.float64), x, x * x], axis=-1)
+    return rescaled(measured.astype(np.float64)[..., None], x)
 
 
 def _shrunk(sums: Floats, prior: Ratios, samples: float) -> Ratios:
-    """Mean and variance from sums (..., resource, power), as if the prior had been seen so many times."""
+    """From sums (..., resource, power), as if the prior had been seen so many times."""
     weight = sums[..., 0] + samples
+    squared = prior.variance + prior.mean**2
     mean = (sums[..., 1] + samples * prior.mean) / weight
-    square = (sums[..., 2] + samples * (prior.variance + prior.mean**2)) / weight
-    return Ratios(mean, np.maximum(square - mean**2, LEAST_VARIANCE))
+    square = (sums[..., 2] + samples * squared) / weight
+    cube = (sums[..., 3] + samples * (prior.third + symmetric(prior.mean, squared))) / weight
+    return Ratios.of(mean, square, cube)
+
+
+def symmetric(mean: Floats, square: Floats) -> Floats:
+    """The mean of x^3 where x lies as far above its mean as below: its third moment about it is 0."""
+    return 3.0 * mean * square - 2.0 * mean**3
+
+
+def kept(sums: Floats) -> dict[str, Column]:
+    """Sums (row, resource, power) as columns: see demand_state."""
+    return {"sums": sums[..., :3].copy(), "cubes": sums[..., 3].copy()}
+
+
+def taken(table: Table, resources: int) -> Floats:
+    """Such columns as sums; of a state that has no cubes all is taken to be symmetric."""
+    sums = table.floats("sums", resources, 3)
+    if "cubes" in table.columns:
+        return np.concatenate([sums, table.floats("cubes", resources)[..., None]], axis=-1)
+    count = np.maximum(sums[..., 0], 1e-12)
+    cubes = sums[..., 0] * symmetric(sums[..., 1] / count, sums[..., 2] / count)
+    return np.concatenate([sums, np.maximum(cubes, 0.0)[..., None]], axis=-1)

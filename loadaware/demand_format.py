@@ -1,6 +1,6 @@
 """Learned demand as bytes, for a file or another replica.
 
-    loadaware-demand 1.0 3f2a90c1 18874         a line: format, version, CRC-32 and length of what follows
+    loadaware-demand 1.1 3f2a90c1 18874         a line: format, version, CRC-32 and length of what follows
     {"resources", "time", "settings", "tables": {name: {"names", "columns": {name: {"type", "shape", "data"}}}}}
 
 The body is MessagePack; a column's data is its numbers one after the other, little-endian. Nothing in it is executed
@@ -19,11 +19,11 @@ from loadaware.demand_state import TIMES, Column, DemandState, Table
 from loadaware.errors import LoadAwareError
 
 FORMAT = b"loadaware-demand"
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 LONGEST_HEADER = 100
 MOST_RESOURCES = 256
 _TYPES = {"f8": "<f8", "i8": "<i8"}
-_AMOUNTS = frozenset({"sums", "counts", "bases", "requests", "workloads"})
+_AMOUNTS = frozenset({"sums", "cubes", "counts", "bases", "requests", "workloads"})
 """Columns that hold finite numbers, none below zero."""
 
 

@@ -1,11 +1,11 @@
 """What was learned, as a value: tables of named columns, to be kept on disk, handed over, or looked at.
 
-    cluster     one row             sums (row, resource, power), times
-    workloads   by name             sums, times, bases (what one pod is taken to request), requests (what one pod of it
-                                    requested when last seen, 0 for nothing), inferred (how many of the samples are
-                                    guesses), word_<trait> (row number + 1, 0 for none)
+    cluster     one row             sums (row, resource, power 0..2), cubes (row, resource: power 3), times
+    workloads   by name             sums, cubes, times, bases (what one pod is taken to request), requests (what one
+                                    pod of it requested when last seen, 0 for nothing), inferred (how many of the
+                                    samples are guesses), word_<trait> (row number + 1, 0 for none)
     words       by trait=word       effects (row, resource): see prior.py
-    pods        by identity         sums, times, bases (what the ratios are of), requests, workloads (row number)
+    pods        by identity         sums, cubes, times, bases (what the ratios are of), requests, workloads (row number)
     rest        by node             counts (row, resource), sums, times
 
 Bargain: the first axis of a column is the row, the second, if there is one, the resource. A column called `times` is
@@ -46,6 +46,11 @@ class Table:
         """A column of row numbers of another table; -1 if there is none."""
         found = self.columns.get(name)
         return np.full(len(self.names), -1, dtype=np.intp) if found is None else found.astype(np.intp, copy=False)
+
+    def row(self, position: int) -> "Table":
+        """One row."""
+        columns = {name: column[position : position + 1] for name, column in self.columns.items()}
+        return Table(self.names[position : position + 1], columns)
 
     @property
     def times(self) -> Floats:

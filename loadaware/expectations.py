@@ -4,39 +4,18 @@ A pod just bound (or booked) counts at once with what its workload uses, a pod g
 expected of it: no in-flight case, no diluted window, no ghost load.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
 from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
-from loadaware.expected import RHO
 from loadaware.kin import UNKNOWN, Kin, kin_of
 from loadaware.siblings import Siblings
 from loadaware.snapshot import Snapshot
+from loadaware.usage import CUMULANTS, Usage
 from loadaware.window import Ints
 
 MOST_TOUCHED = 1024
 """Workloads asked about or changed since the snapshot; beyond that the first ones fall back to what it says."""
-
-
-@dataclass(frozen=True, eq=False)
-class Usage:
-    """Expected usage of a pod: mean and deviation (resource,)."""
-
-    mean: Floats
-    deviation: Floats
-    pods: float = 1.0
-
-    @cached_property
-    def counted(self) -> Floats:
-        """As siblings count it: deviations and, last, the number of pods."""
-        return np.append(self.deviation, self.pods)
-
-    def times(self, share: float) -> "Usage":
-        """A share of it."""
-        return self if share == 1.0 else Usage(self.mean * share, self.deviation * share, share)
 
 
 class Expectations:
@@ -44,8 +23,8 @@ class Expectations:
 
     def __init__(self) -> None:
         self._snapshot = Snapshot.empty()
-        self.mean: Floats = np.zeros((0, 0))
-        self.variance: Floats = np.zeros((0, 0))
+        self.cumulants: Floats = np.zeros((0, CUMULANTS, 0))
+        """Of every node (node, cumulant, resource): see usage.py."""
         self._siblings: dict[str, Siblings] = {}
         self._of_pod: dict[tuple[Shape, str], Usage] = {}
 
@@ -54,14 +33,23 @@ class Expectations:
         """Whether pods' demand was learned at all."""
         return self._snapshot.expected is not None
 
+    @property
+    def mean(self) -> Floats:
+        """Expected usage of every node (node, resource)."""
+        return self.cumulants[:, 0]
+
+    @property
+    def variance(self) -> Floats:
+        """Of that (node, resource)."""
+        return self.cumulants[:, 1]
+
     def restart(self, snapshot: Snapshot) -> None:
         """Begin anew from a snapshot."""
         self._snapshot = snapshot
         self._siblings.clear()
         self._of_pod.clear()
         if snapshot.expected is not None:
-            self.mean = snapshot.expected.mean.copy()
-            self.variance = snapshot.expected.variance.copy()
+            self.cumulants = snapshot.expected.cumulants.copy()
 
     def knows(self, workload: str) -> bool:
         """Whether a workload was measured, so that its names need not be asked."""
@@ -88,9 +76,9 @@ class Expectations:
         expected = self._snapshot.expected
         if expected is None:
             nothing = np.zeros(len(self._snapshot.resources))
-            return Usage(nothing, nothing)
+            return Usage(nothing, nothing, nothing)
         request = np.array([shape.request(resource) for resource in self._snapshot.resources])
-        return Usage(*expected.of_pod(request, workload, kin))
+        return expected.of_pod(request, workload, kin)
 
     def siblings(self, workload: str) -> Siblings:
         """Where a workload's pods are, as of now."""
@@ -99,7 +87,8 @@ class Expectations:
             expected = self._snapshot.expected
             if len(self._siblings) >= MOST_TOUCHED:
                 del self._siblings[next(iter(self._siblings))]
-            siblings = Siblings.nobody(self.mean.shape[1]) if expected is None else expected.siblings(workload)
+            roots = 2 * self.cumulants.shape[2]
+            siblings = Siblings.nobody(roots) if expected is None else expected.siblings(workload)
             self._siblings[workload] = siblings
         return siblings
 
@@ -107,13 +96,12 @@ class Expectations:
         """A pod more on a node, or on each of several."""
         if self.known:
             before = self.siblings(workload).count(rows, usage.counted, 1.0)
-            self.mean[rows] += usage.mean
-            self.variance[rows] += usage.deviation * (usage.deviation + 2.0 * RHO * before)
+            self.cumulants[rows] += usage.beside(before)
 
     def remove(self, rows: int | Ints, workload: str, usage: Usage) -> None:
         """A pod less on a node, or on each of several: the exact opposite of adding it."""
         if self.known:
-            after = self.siblings(workload).count(rows, usage.counted, -1.0) - usage.deviation
-            self.mean[rows] -= usage.mean
-            variance = self.variance[rows] - usage.deviation * (usage.deviation + 2.0 * RHO * after)
-            self.variance[rows] = np.maximum(variance, 0.0)
+            after = self.siblings(workload).count(rows, usage.counted, -1.0) - usage.roots
+            left = self.cumulants[rows] - usage.beside(after)
+            left[..., 1:, :] = np.maximum(left[..., 1:, :], 0.0)
+            self.cumulants[rows] = left

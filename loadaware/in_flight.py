@@ -30,10 +30,11 @@ import numpy as np
 from collectors.manifests import Shape
 from collectors.reading import Floats
 from loadaware.changes import PodBound, PodLeft
-from loadaware.expectations import Expectations, Usage
+from loadaware.expectations import Expectations
 from loadaware.kin import UNKNOWN, Kin
 from loadaware.scorers.scorer import CountsInFlight
 from loadaware.snapshot import HOUR, Snapshot
+from loadaware.usage import Usage
 from loadaware.window import Ints
 
 Rule = Literal["MissingShare", "Trimaran"]
@@ -214,8 +215,8 @@ class InFlight:
         """What is counted for a pod that goes: what it was added with, or what the snapshot expected of it."""
         if change.expected is None or change.identity in self._bound_since:
             return self.expectations.of_pod(change.shape, change.workload)
-        mean, deviation = change.expected
-        return Usage(np.array(mean), np.array(deviation))
+        mean, deviation, skew = map(np.array, change.expected)
+        return Usage(mean, deviation, skew)
 
     def _row(self, node: str | None) -> int | None:
         return None if node is None else self._snapshot.index.get(node)

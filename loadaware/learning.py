@@ -17,12 +17,14 @@ from collectors.manifests import Pod, Shape
 from collectors.reading import Floats
 from loadaware.apportioning import apportion
 from loadaware.awaited import Awaited
-from loadaware.demand import Demand, DemandSettings, Ratios, grouped
+from loadaware.changes import PlainUsage
+from loadaware.demand import Demand, DemandSettings, Ratios, grouped, taken
 from loadaware.demand_state import DemandState, Table
 from loadaware.expected import Expected, expect
 from loadaware.kin import Kin, kin_of
 from loadaware.pods import PodTable
 from loadaware.rest import Rest, median_known
+from loadaware.usage import Usage
 from loadaware.window import Bools, Ints
 from loadaware.workload import workload_of, workloads_named_like
 
@@ -40,16 +42,17 @@ class Learning:
         self._resources = resources
         self.demand = Demand(resources, settings)
         self.rest = Rest(len(resources))
-        self._means: Floats = np.zeros((0, len(resources)))
-        self._deviations: Floats = self._means
+        nothing = np.zeros((0, len(resources)))
+        self._expected = Usage(nothing, nothing, nothing)
+        """Of the pod in each slot, as in the last snapshot; a mean of NaN: nothing was."""
         self._settings = settings
         self._known_requests: dict[Shape, Floats] = {}
         self._declared: dict[str, Floats] = {}
         """What one pod of each workload requested when last seen."""
         self._awaited_pods = Awaited()
         self._awaited_nodes = Awaited()
-        self._worked_out: tuple[Ratios, Floats, Floats] | None = None
-        """Means and deviations of all pods, until one comes, goes or changes."""
+        self._worked_out: tuple[Ratios, Usage] | None = None
+        """What is expected of all pods, until one comes, goes or changes."""
 
     def begin(self, slot: int, pod: Pod) -> tuple[str, Kin]:
         """A pod took a slot; its workload and traits."""
@@ -59,32 +62,35 @@ class Learning:
         self.demand.begin(slot, workload, requests, kin)
         self._declare(workload, requests)
         self._resume_pod(slot, pod.identity)
-        if slot < len(self._means):
-            self._means[slot] = np.nan
+        self._forget(slot)
         return workload, kin
 
-    def resize(self, slot: int, shape: Shape) -> tuple[str, tuple[tuple[float, ...], tuple[float, ...]] | None]:
+    def resize(self, slot: int, shape: Shape) -> tuple[str, PlainUsage | None]:
         """A pod's request changed in place: its workload, and what the last snapshot expected of it."""
         self._worked_out = None
         requests = self._requests(shape)
         self.demand.resize(slot, requests)
         self._declare(self.demand.workload_name(slot), requests)
         expected = self._expected_of(slot)
-        if slot < len(self._means):
-            self._means[slot] = np.nan
+        self._forget(slot)
         return self.demand.workload_name(slot), expected
 
-    def end(self, slot: int) -> tuple[str, tuple[tuple[float, ...], tuple[float, ...]] | None]:
+    def end(self, slot: int) -> tuple[str, PlainUsage | None]:
         """A pod left its slot: its workload, and what the last snapshot expected of it."""
         self._worked_out = None
         workload = self.demand.workload_name(slot)
         self.demand.end(slot)
         return workload, self._expected_of(slot)
 
-    def _expected_of(self, slot: int) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
-        if slot >= len(self._means) or np.isnan(self._means[slot]).any():
+    def _expected_of(self, slot: int) -> PlainUsage | None:
+        kept = self._expected
+        if slot >= len(kept.mean) or np.isnan(kept.mean[slot]).any():
             return None
-        return tuple(self._means[slot].tolist()), tuple(self._deviations[slot].tolist())
+        return tuple(kept.mean[slot].tolist()), tuple(kept.deviation[slot].tolist()), tuple(kept.skew[slot].tolist())
+
+    def _forget(self, slot: int) -> None:
+        if slot < len(self._expected.mean):
+            self._expected.mean[slot] = np.nan
 
     def read(self, slots: Ints, usage: Floats, times: Floats) -> None:
         """What pods use; slot -1 is a stranger's."""
@@ -100,8 +106,8 @@ class Learning:
         if not len(rows):
             return
         pods = self._pods.columns()
-        means, _ = self._expectations(pods.slots)
-        used = np.where(np.isnan(pods.usage), means, pods.usage)
+        expected = self._expectations(pods.slots)
+        used = np.where(np.isnan(pods.usage), expected.mean, pods.usage)
         by_pods = grouped(pods.nodes, used, int(max(rows.max(), pods.nodes.max(initial=0))) + 1)
         self.rest.learn(rows, usage - by_pods[rows], times)
 
@@ -121,23 +127,23 @@ class Learning:
         used, since = np.full((count, usage.shape[1]), np.nan), np.full(count, -np.inf)
         used[rows], since[rows] = usage, times - np.nan_to_num(windows) - STARTING_SECONDS
         pods = pods.where(pods.running & (pods.bound_at <= since[pods.nodes]))
-        means, deviations = self.demand.pod_expectations(pods.slots)
-        shares = apportion(used, pods.nodes, self.demand.workload_numbers(pods.slots), means, deviations)
+        expected, workloads = self.demand.pod_expectations(pods.slots), self.demand.workload_numbers(pods.slots)
+        shares = apportion(used, pods.nodes, workloads, expected.mean, expected.deviation)
         self.demand.infer(pods.slots, shares.usage, shares.doubt, float(times.max()))
         self.rest.correct(rows, shares.left_over[rows], times)
 
-    def _expectations(self, slots: Ints) -> tuple[Floats, Floats]:
+    def _expectations(self, slots: Ints) -> Usage:
         """Of these pods; worked out once for the nodes' rest and for the snapshot that follows."""
         ratios = self.demand.workload_ratios()
         if self._worked_out is None or self._worked_out[0] is not ratios:
-            self._worked_out = (ratios, *self.demand.pod_expectations(slots))
-        return self._worked_out[1:]
+            self._worked_out = ratios, self.demand.pod_expectations(slots)
+        return self._worked_out[1]
 
-    def expected_of(self, slots: Ints) -> tuple[Floats, Floats]:
-        """Mean and deviation expected of the pods in these slots (pod, resource); NaN while nothing was learned."""
+    def expected_of(self, slots: Ints) -> Usage:
+        """What is expected of the pods in these slots (pod, resource); NaN while nothing was learned."""
         if not self.demand.learned:
             nothing = np.full((len(slots), len(self._resources)), np.nan)
-            return nothing, nothing
+            return Usage(nothing, nothing, nothing)
         return self.demand.pod_expectations(slots)
 
     def expected(self, rows: Ints, positions: Ints, capacity: Floats, measured: Bools) -> Expected | None:
@@ -148,28 +154,27 @@ class Learning:
         if not self.demand.learned:
             return None
         pods = self._pods.columns()
-        means, deviations = self._expectations(pods.slots)
-        self._remember(pods.slots, means, deviations)
+        usage = self._expectations(pods.slots)
+        self._remember(pods.slots, usage)
         here = positions[pods.nodes] >= 0
         names = self.demand.workload_names
-        mean, variance, starts, pair_rows, pair_deviations = expect(
+        cumulants, starts, pair_rows, pair_roots = expect(
             self.rest.of(rows, capacity),
             positions[pods.nodes[here]],
             self.demand.workload_numbers(pods.slots[here]),
-            means[here],
-            deviations[here],
+            Usage(usage.mean[here], usage.deviation[here], usage.skew[here]),
             len(names),
         )
+        cumulants[:, 0] = no_emptier_than_usual(np.maximum(cumulants[:, 0], 0.0), capacity, measured)
         return Expected(
-            mean=no_emptier_than_usual(np.maximum(mean, 0.0), capacity, measured),
-            variance=variance,
+            cumulants=cumulants,
             workloads=names,
             workload_ratios=self.demand.workload_ratios(),
             cluster_ratios=self.demand.cluster_ratios(),
             told=self.demand.told(),
             starts=starts,
             pair_rows=pair_rows,
-            pair_deviations=pair_deviations,
+            pair_roots=pair_roots,
             units=self.demand.units,
             bases=self.demand.workload_bases(),
         )
@@ -247,8 +252,9 @@ class Learning:
     def _resume_pod(self, slot: int, identity: str) -> None:
         if (kept := self._awaited_pods.take(identity)) is not None:
             (table, position), count = kept, len(self._resources)
-            sums, bases = table.floats("sums", count, 3)[position], table.floats("bases", count)[position]
-            self.demand.resume(slot, sums, float(table.times[position]), bases)
+            row = table.row(position)
+            sums, bases = taken(row, count)[0], row.floats("bases", count)[0]
+            self.demand.resume(slot, sums, float(row.times[0]), bases)
 
     def _declare(self, workload: str, requests: Floats) -> None:
         self._declared[workload] = requests
@@ -261,12 +267,12 @@ class Learning:
         found = [self._declared.get(name, nothing) for name in workloads]
         return np.array(found).reshape(len(found), len(self._resources))
 
-    def _remember(self, slots: Ints, means: Floats, deviations: Floats) -> None:
-        count = int(slots.max(initial=-1)) + 1
-        self._means = np.full((count, len(self._resources)), np.nan)
-        self._deviations = np.zeros((count, len(self._resources)))
-        self._means[slots] = means
-        self._deviations[slots] = deviations
+    def _remember(self, slots: Ints, usage: Usage) -> None:
+        shape = int(slots.max(initial=-1)) + 1, len(self._resources)
+        self._expected = Usage(np.full(shape, np.nan), np.zeros(shape), np.zeros(shape))
+        self._expected.mean[slots] = usage.mean
+        self._expected.deviation[slots] = usage.deviation
+        self._expected.skew[slots] = usage.skew
 
     def _requests(self, shape: Shape) -> Floats:
         """Of each resource; pods have few shapes, so they are worked out once for each."""

@@ -22,7 +22,8 @@ def node_report(
     """The node of this row. Pods come with the one first that is expected to use the most CPU."""
     times, values = window.samples(row)
     slots = pods.on(row)
-    mean, deviation = learning.expected_of(slots)
+    expected = learning.expected_of(slots)
+    mean, deviation = expected.mean, expected.deviation
     requests, usage, bound_at = pods.requests(slots, resources), pods.usage(slots), pods.bound_at(slots)
     order = _heaviest_first(resources, slots, mean, usage, requests)
     told = [

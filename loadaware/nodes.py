@@ -11,19 +11,23 @@ from collectors.manifests import Pod
 from collectors.reading import Floats
 from loadaware.siblings import Siblings
 from loadaware.snapshot import HOUR, Snapshot, Statistic
+from loadaware.usage import Usage
 from loadaware.window import Bools, Ints, Statistics
 from loadaware.workload import workload_of
 
 
 class ExpectedLoad(NamedTuple):
-    """The nodes' expected usage and its variance, the siblings' deviations there (node, resource), the pod's own."""
+    """Cumulants (see usage.py) of what is expected: of the nodes, and what the pod would add to each of them."""
 
-    mean: Floats
-    variance: Floats
-    shared: Floats
-    """Without siblings anywhere, nothing: (1, resource)."""
-    pod_mean: Floats
-    pod_deviation: Floats
+    nodes: Floats
+    """(node, cumulant, resource)"""
+    pod: Floats
+    """The same; (1, cumulant, resource) if it adds the same everywhere."""
+
+    @property
+    def mean(self) -> Floats:
+        """Usage of the nodes (node, resource)."""
+        return self.nodes[:, 0]
 
 
 @dataclass(eq=False, slots=True)
@@ -36,25 +40,11 @@ class Seen:
     """A plugin, and in-flight usage (node, resource) of the known nodes at its prices."""
 
 
-class PodUsage(Protocol):
-    """What a pod is expected to use (resource,)."""
-
-    @property
-    def mean(self) -> Floats:
-        """Usage."""
-        ...
-
-    @property
-    def deviation(self) -> Floats:
-        """Of the usage."""
-        ...
-
-
 class LiveExpectations(Protocol):
     """Expected usage as of now (see expectations.py)."""
 
-    mean: Floats
-    variance: Floats
+    cumulants: Floats
+    """Of every node (node, cumulant, resource)."""
 
     @property
     def known(self) -> bool:
@@ -65,8 +55,8 @@ class LiveExpectations(Protocol):
         """Where a workload's pods are."""
         ...
 
-    def of(self, pod: Pod, workload: str) -> "PodUsage":
-        """Expected mean and deviation of a pod, and the number of pods that it is."""
+    def of(self, pod: Pod, workload: str) -> Usage:
+        """What is expected of a pod."""
         ...
 
 
@@ -176,11 +166,11 @@ class Nodes(Struct, frozen=True, eq=False):
             return self._expected_by_node(pod, resources)
         rows, workload = self.rows, self.workload or workload_of(pod)
         usage = expectations.of(pod, workload)
-        mean, variance = expectations.mean.take(rows, axis=0), expectations.variance.take(rows, axis=0)
-        siblings, shared = expectations.siblings(workload), np.zeros((1, mean.shape[1]))
+        cumulants, siblings = expectations.cumulants, expectations.siblings(workload)
+        adds = usage.alone[None]
         if len(siblings):
-            shared = siblings.spread(len(expectations.mean)).take(rows, axis=0)
-        everything = ExpectedLoad(mean, variance, shared, usage.mean, usage.deviation)
+            adds = usage.beside(siblings.spread(len(cumulants)).take(rows, axis=0))
+        everything = ExpectedLoad(cumulants.take(rows, axis=0), adds)
         if tuple(resources) == self.snapshot.resources:
             return everything
         return ExpectedLoad._make(self._columns(values, resources) for values in everything)
@@ -195,12 +185,12 @@ class Nodes(Struct, frozen=True, eq=False):
         ratios = np.array([1.0 if known is None or r not in index else known[index[r]] for r in resources])
         requests = np.array([pod.shape.request(resource) for resource in resources])
         in_flight = np.stack([self.in_flight(resource) for resource in resources], axis=-1)
+        mean = np.stack([mean for mean, _ in columns], axis=-1) + ratios * in_flight
+        variance = np.stack([deviation for _, deviation in columns], axis=-1) ** 2
+        nothing = np.zeros(len(requests))
         return ExpectedLoad(
-            mean=np.stack([mean for mean, _ in columns], axis=-1) + ratios * in_flight,
-            variance=np.stack([deviation for _, deviation in columns], axis=-1) ** 2,
-            shared=np.zeros(in_flight.shape),
-            pod_mean=ratios * requests,
-            pod_deviation=np.zeros(len(requests)),
+            nodes=np.stack([mean, variance, np.zeros(mean.shape)], axis=1),
+            pod=Usage(ratios * requests, nothing, nothing).alone[None],
         )
 
     def _mean_and_deviation(self, resource: str) -> tuple[Floats, Floats]:

@@ -193,9 +193,9 @@ class _Load:
         allocatable = np.stack([snapshot.allocatable[rows, snapshot.resource_index[r]] for r in resources], axis=-1)
         if seen.expected is not None and set(resources) <= set(seen.expected[0]):
             columns = [list(seen.expected[0]).index(resource) for resource in resources]
-            mean, variance, shared, pod_mean, pod_deviation = (v[..., columns] for v in seen.expected[1])
-            loaded, spread = with_pod(ExpectedLoad(mean, variance, shared, pod_mean, pod_deviation))
-            in_flight = _since(snapshot, rows, mean[:, 0], seen)
+            expected = ExpectedLoad(*(cumulants[..., columns] for cumulants in seen.expected[1]))
+            loaded, spread = with_pod(expected)
+            in_flight = _since(snapshot, rows, expected.mean[:, 0], seen)
         else:
             loaded, spread, in_flight = _counted(snapshot, rows, pod, seen, resources)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -204,9 +204,8 @@ class _Load:
 
 def with_pod(expected: ExpectedLoad) -> tuple[Floats, Floats]:
     """Usage of the nodes with the pod, and its deviation, both absolute (node, resource)."""
-    own = expected.pod_deviation
-    variance = expected.variance + own * (own + 2.0 * expected.shared)
-    return expected.mean + expected.pod_mean, np.sqrt(np.maximum(variance, 0.0))
+    mean, variance, _ = (expected.nodes + expected.pod).swapaxes(0, 1)
+    return mean, np.sqrt(np.maximum(variance, 0.0))
 
 
 def _since(snapshot: Snapshot, rows: Ints, mean: Floats, seen: Seen) -> Floats:

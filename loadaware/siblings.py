@@ -1,7 +1,7 @@
 """Where the pods of one workload are: they peak together, and kube-scheduler keeps them apart.
 
-Of thousands of nodes they are on a few, so they are kept by row: a table (place, resource + 1) of the sums of their
-deviations and, last, how many they are. Grows by doubling. One thread.
+Of thousands of nodes they are on a few, so they are kept by row: a table (place, root + 1) of the sums of their roots
+(deviations, then skews, of each resource: see usage.py) and, last, how many they are. Grows by doubling. One thread.
 """
 
 import numpy as np
@@ -20,9 +20,9 @@ class Siblings:
         self._place = {row: place for place, row in enumerate(rows.tolist())}
 
     @classmethod
-    def nobody(cls, resources: int) -> "Siblings":
+    def nobody(cls, roots: int) -> "Siblings":
         """Of a workload without pods."""
-        return cls(np.zeros(0, np.intp), np.zeros((0, resources + 1)))
+        return cls(np.zeros(0, np.intp), np.zeros((0, roots + 1)))
 
     def __len__(self) -> int:
         """Rows that are known."""
@@ -34,8 +34,8 @@ class Siblings:
         return self._rows[: len(self._place)]
 
     @property
-    def deviations(self) -> Floats:
-        """Their sum at each of these places (place, resource)."""
+    def roots(self) -> Floats:
+        """Their sums at each of these places (place, root)."""
         return self._values[: len(self._place), :-1]
 
     @property
@@ -44,7 +44,7 @@ class Siblings:
         return self._values[: len(self._place), -1]
 
     def count(self, rows: int | Ints, amounts: Floats, sign: float) -> Floats:
-        """One more there, or one less. The deviations that were there before (resource,) or (row, resource)."""
+        """One more there, or one less. The roots that were there before (root,) or (row, root)."""
         places: int | list[int]
         places = self._at(rows) if isinstance(rows, int) else [self._at(row) for row in rows.tolist()]
         after = self._values[places] + sign * amounts
@@ -53,9 +53,9 @@ class Siblings:
         return before
 
     def spread(self, nodes: int) -> Floats:
-        """Their deviations on every one of so many nodes (node, resource)."""
+        """Their roots on every one of so many nodes (node, root)."""
         everywhere = np.zeros((nodes, self._values.shape[1] - 1))
-        everywhere[self.rows] = self.deviations
+        everywhere[self.rows] = self.roots
         return everywhere
 
     def _at(self, row: int) -> int:

@@ -23,20 +23,20 @@ MOST = 300.0
 class EntropicRisk(Scorer, frozen=True, kw_only=True):
     """Place where the sum over nodes of C * E[exp(k * usage / C)] rises least, with usage learned per workload.
 
-        mu, var  = expected usage of the node and its variance, from its pods' learned demand
-        m, sd    = expected usage of the pod and its deviation, learned from its siblings
-        var'     = var + sd^2 + 2 * sd * S          S: deviations of the pod's siblings on the node; they peak together
-        g  = k * mu / C + k^2 * var / (2 C^2)       g' the same with the pod
-        c  = C * exp(g - k) * (exp(g' - g) - 1)     the rise, for normal load, as a share of a full node's pain
-        score = 100 * clip(1 - ln(c / least c of the nodes asked) / L, 0, 1)                        k = 10, L = 1
+        mu, var, third = mean, variance and third moment of what the node is expected to use, from its pods' learned
+                         demand; the pod's own and those of its siblings there add to them (see usage.py)
+        g  = k * mu / C + k^2 * var / (2 C^2) + k^3 * third / (6 C^3)                   g' the same with the pod
+        c  = C * exp(g - k) * (exp(g' - g) - 1)           the rise, as a share of a full node's pain
+        score = 100 * clip(1 - ln(c / least c of the nodes asked) / L, 0, 1)            k = 12 (memory 20), L = 1
 
-    The weight C makes equal utilization the best on unequal nodes; exp is one knob from balancing (k small) to
-    avoiding the worst node (k large). CPU and memory: the rises add up, each relative to a node that is full of it and
-    with the node's share of the resource as weight. Memory has the larger k: it does not throttle, it kills, but until
-    it is nearly full it does no harm. Where no pod is measured, what nodes use is shared out among their pods, and
-    workloads learn from that. Before anything is learned the node's mean and deviation over the last hour stand in;
-    pods count by the share of that hour that has not seen them, and are taken to use of their requests what the whole
-    cluster uses of its.
+    g is ln E[exp(k * usage / C)] to the third order: what is mostly low and now and then very high weighs more than its
+    mean and variance say, and two such workloads are kept apart. The weight C makes equal utilization the best on
+    unequal nodes; exp is one knob from balancing (k small) to avoiding the worst node (k large). CPU and memory: the
+    rises add up, each relative to a node that is full of it and with the node's share of the resource as weight. Memory
+    has the larger k: it does not throttle, it kills, but until it is nearly full it does no harm. Where no pod is
+    measured, what nodes use is shared out among their pods, and workloads learn from that. Before anything is learned
+    the node's mean and deviation over the last hour stand in; pods count by the share of that hour that has not seen
+    them, and are taken to use of their requests what the whole cluster uses of its.
     """
 
     when: ClassVar[str] = "Always a good first choice: it needs no thresholds, spreads bursts and avoids risky nodes."
@@ -50,22 +50,19 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
     in_flight_rule: ClassVar[str] = "MissingHour"
     learns: ClassVar[bool] = True
 
-    k: Mapping[str, Steep] = field(default_factory=lambda: {CPU: 10.0, MEMORY: 20.0})
+    k: Mapping[str, Steep] = field(default_factory=lambda: {CPU: 12.0, MEMORY: 20.0})
     """How strongly high utilization hurts, per resource; a resource left out does not count."""
     range: Positive = 1.0
     """L: how many times (as a logarithm) the least rise a node's may be before its score is 0."""
 
     def score(self, nodes: Nodes, pod: Pod) -> Floats:
         """Minus ln of the sum of c over all resources."""
-        slope, curve, weight = nodes.once((EntropicRisk, *self.k.items()), self._steepness)
+        steepness = nodes.once((EntropicRisk, *self.k.items()), self._steepness)
         load = nodes.expected(pod, tuple(self.k))
-        deviation = load.pod_deviation
-        rise = slope * load.pod_mean[:, None]
-        rise += curve * (deviation * (deviation + 2.0 * load.shared)).T
+        rise = np.add.reduce(steepness[:, :-1] * load.pod.T, axis=1)
         np.minimum(np.maximum(rise, LEAST_RISE, out=rise), MOST, out=rise)
-        pain = slope * load.mean.T
-        pain += curve * load.variance.T
-        pain += weight
+        pain = np.add.reduce(steepness[:, :-1] * load.nodes.T, axis=1)
+        pain += steepness[:, -1]
         np.exp(np.minimum(pain, MOST, out=pain), out=pain)
         pain *= np.expm1(rise, out=rise)
         return -np.log(_sum(pain))
@@ -82,7 +79,8 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
         return dict(shape.requests)
 
     def _steepness(self, nodes: Nodes) -> Floats:
-        """k / C, k^2 / (2 C^2) and ln(C / mean C) - k: what depends on the nodes alone. Axes (these, resource, node).
+        """k / C, k^2 / (2 C^2), k^3 / (6 C^3) and ln(C / mean C) - k: what depends on the nodes alone. Axes (resource,
+        these, node).
 
         The mean takes the unit away and - k makes full nodes equal, so that the rises of two resources can be added.
         """
@@ -90,7 +88,8 @@ class EntropicRisk(Scorer, frozen=True, kw_only=True):
         capacity = np.stack([nodes.allocatable(resource) for resource in self.k])
         capacity = np.where(capacity > 0, capacity, np.nan)
         weight = np.log(capacity / mean_known(capacity)[:, None]) - k
-        return np.stack([k / capacity, k * k / (2.0 * capacity * capacity), weight])
+        steep = k / capacity
+        return np.stack([steep, steep**2 / 2.0, steep**3 / 6.0, weight], axis=1)
 
 
 def mean_known(values: Floats) -> Floats:

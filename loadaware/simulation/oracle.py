@@ -1,7 +1,7 @@
 """The oracle: EntropicRisk's own formula, fed with the truth instead of what was learned.
 
-Every pod's true mean and deviation over its life are known before it is placed, and every binding at once. What is
-left between it and the learned scorer is what better learning could gain; what is left between it and the references
+Every pod's true mean, deviation and skew over its life are known before it is placed, and every binding at once. What
+is left between it and the learned scorer is what better learning could gain; what is left between it and the references
 is what the formula cannot see: when load comes.
 """
 
@@ -11,8 +11,6 @@ import numpy as np
 
 from collectors.manifests import Pod
 from collectors.reading import CPU, Floats
-from loadaware.expectations import Usage
-from loadaware.expected import RHO
 from loadaware.nodes import Nodes
 from loadaware.ranking import to_priorities
 from loadaware.scorers.entropic_risk import EntropicRisk
@@ -25,6 +23,7 @@ from loadaware.simulation.policies import Default
 from loadaware.simulation.scenario import Scenario
 from loadaware.simulation.watch import News
 from loadaware.snapshot import Snapshot
+from loadaware.usage import CUMULANTS, Usage
 from loadaware.window import Statistics
 
 
@@ -63,43 +62,48 @@ class Oracle:
 
 
 class _Truth:
-    """Means and variances (node, resource) from what pods really will use; one resource, CPU."""
+    """Cumulants (node, cumulant, resource) from what pods really will use; one resource, CPU."""
 
     known = True
 
     def __init__(self, scenario: Scenario, futures: Futures) -> None:
-        self.mean: Floats = scenario.machines.overhead_cores[:, None].copy()
-        self.variance: Floats = np.zeros(self.mean.shape)
+        overhead = scenario.machines.overhead_cores
+        self.cumulants: Floats = np.zeros((len(overhead), CUMULANTS, 1))
+        self.cumulants[:, 0, 0] = overhead
         self.asked = 0
         self._workload = scenario.arrivals.workload
-        self._means, self._deviations = _moments(futures)
+        self._usage = _moments(futures)
         self._siblings: dict[int, Siblings] = {}
 
     def siblings(self, workload: str) -> Siblings:
         return self._of(int(self._workload[self.asked]))
 
     def of(self, pod: Pod, workload: str) -> Usage:
-        return Usage(self._means[self.asked, None], self._deviations[self.asked, None])
+        return self._of_pod(self.asked)
 
     def count(self, pod: int, node: int, sign: float) -> None:
-        deviation = self._deviations[pod]
-        before = self._of(int(self._workload[pod])).count(node, np.array([deviation, 1.0]), sign)
-        before = before if sign > 0 else before - deviation
-        self.mean[node] += sign * self._means[pod]
-        self.variance[node] += sign * deviation * (deviation + 2.0 * RHO * before)
+        usage = self._of_pod(pod)
+        before = self._of(int(self._workload[pod])).count(node, usage.counted, sign)
+        self.cumulants[node] += sign * usage.beside(before if sign > 0 else before - usage.roots)
+
+    def _of_pod(self, pod: int) -> Usage:
+        usage = self._usage
+        return Usage(usage.mean[pod], usage.deviation[pod], usage.skew[pod])
 
     def _of(self, workload: int) -> Siblings:
-        return self._siblings.setdefault(workload, Siblings.nobody(1))
+        return self._siblings.setdefault(workload, Siblings.nobody(2))
 
 
-def _moments(futures: Futures) -> tuple[Floats, Floats]:
-    """Mean and deviation of each pod over its life; nothing for one that never works."""
+def _moments(futures: Futures) -> Usage:
+    """Of each pod over its life (pod, resource); nothing for one that never works."""
     count = np.diff(futures.offsets)
     pods = np.repeat(np.arange(len(count)), count)
-    total = np.bincount(pods, futures.values, len(count))
-    squares = np.bincount(pods, futures.values.astype(np.float64) ** 2, len(count))
-    mean = total / np.maximum(count, 1)
-    return mean, np.sqrt(np.maximum(squares / np.maximum(count, 1) - mean**2, 0.0))
+    values, lengths = futures.values.astype(np.float64), np.maximum(count, 1)
+    mean = np.bincount(pods, values, len(count)) / lengths
+    off = values - mean[pods]
+    deviation = np.sqrt(np.bincount(pods, off**2, len(count)) / lengths)
+    skew = np.cbrt(np.maximum(np.bincount(pods, off**3, len(count)) / lengths, 0.0))
+    return Usage(mean[:, None], deviation[:, None], skew[:, None])
 
 
 def _snapshot(scenario: Scenario) -> Snapshot:

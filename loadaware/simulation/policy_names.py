@@ -5,6 +5,7 @@
     EntropicRisk            a scorer alone, 0..100 on the wire
     EntropicRisk*3+default  a scorer beside the default scores, counting like a plugin of weight 3; +default alone is 1
     EntropicRisk{k: {cpu: 8}}*3+default     the same with args, as a configuration would have them
+    Trimaran/TargetLoadPacking*3+default    a peer's plugin as it is shipped, with its own rules for pods in flight
     constant, oracle        take the place of a scorer: no opinion; true means and deviations known beforehand
     clairvoyant, offline    references: the future of the pods that are there; of all pods
 
@@ -32,6 +33,7 @@ from loadaware.simulation.clairvoyant import Clairvoyant
 from loadaware.simulation.offline import Offline
 from loadaware.simulation.oracle import Oracle
 from loadaware.simulation.policies import Advised, Chance, Default, Policy
+from loadaware.simulation.shipped import SHIPPED, Shipped
 from loadaware.simulation.stage import Stage
 
 Clock = Callable[[], float]
@@ -48,7 +50,7 @@ SIMULATED_ARGS: Mapping[str, Mapping[str, Any]] = {
 }
 """For scorers that do nothing without args: Peaks has the power model that the peer's own documentation shows."""
 
-_NAME = re.compile(r"(?s)(?P<head>[A-Za-z][\w.-]*)(?P<args>\{.*\})?(?:\*(?P<weight>[^+*]+))?(?P<beside>\+default)?")
+_NAME = re.compile(r"(?s)(?P<head>[A-Za-z][\w./-]*)(?P<args>\{.*\})?(?:\*(?P<weight>[^+*]+))?(?P<beside>\+default)?")
 
 
 class Constant(Scorer, frozen=True, kw_only=True):
@@ -86,7 +88,8 @@ LIKE_SCORERS: Mapping[str, Callable[[Stage, Clock, float, bool], Policy]] = {
 
 def known() -> list[str]:
     """Every word that a policy can begin with."""
-    return [*WHOLE, *LIKE_SCORERS, *sorted({*SCORERS, *entry_points(group="loadaware.scorers").names})]
+    scorers = sorted({*SCORERS, *entry_points(group="loadaware.scorers").names})
+    return [*WHOLE, *LIKE_SCORERS, *scorers, *SHIPPED]
 
 
 def parse(text: str, where: str = "--policy") -> NamedPolicy:
@@ -114,8 +117,12 @@ def _maker(head: str, args: str | None, weight: float, text: str, where: str, *,
             raise ConfigError(where, text, f"{head} takes no args")
         make = LIKE_SCORERS[head]
         return lambda stage, clock: make(stage, clock, weight, beside)
-    given = SIMULATED_ARGS.get(head, {}) if args is None else parse_yaml(args, f"{where} {text}")
-    scorer = make_scorer(head, given, f"{where} {text}")
+    name = SHIPPED.get(head, head)
+    given = SIMULATED_ARGS.get(name, {}) if args is None else parse_yaml(args, f"{where} {text}")
+    scorer = make_scorer(name, given, f"{where} {text}")
+    if head in SHIPPED:
+        shipped_weight = weight if beside else 1.0
+        return lambda _stage, clock: Shipped(scorer, clock, shipped_weight, beside_default=beside)
     return lambda stage, clock: _advised(scorer, stage, clock, weight, beside=beside)
 
 

@@ -2,7 +2,8 @@
 
 Every section is a comparison of some policies on the same stages. The scorers that can win are run as often as asked,
 alone and beside the default; the others, which are far behind, less often, and so are other weights and circumstances.
-Whoever turns out to be ahead of the best contender of a peer there is then run as often as that one.
+Whoever turns out to be ahead of the best contender of a peer there is then run as often as that one. Peers are as they
+are shipped, with their own rules for pods in flight; what our pipeline makes of their formulas is a section of its own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,10 +20,18 @@ from loadaware.simulation.trial import Outcome, Trial
 LOADS = (0.5, 0.65, 0.35)
 MIDDLE = 0.5
 OURS = "EntropicRisk*3+default"
-CONTENDERS = ("EntropicRisk", "EstimatedLoad", "TargetLoadPacking")
+CONTENDERS = ("EntropicRisk", "Koordinator/LoadAwareScheduling", "Trimaran/TargetLoadPacking")
 """Ours, Koordinator's and the best of Trimaran's."""
-OTHERS = ("LoadVariationRiskBalancing", "LowRiskOverCommitment", "LowestUsage", "MultiWindowLoad", "Peaks")
-"""The rest of Trimaran's, Crane's, and the plainest one."""
+OTHERS = (
+    "Crane/Dynamic",
+    "LowestUsage",
+    "Trimaran/LoadVariationRiskBalancing",
+    "Trimaran/LowRiskOverCommitment",
+    "Trimaran/Peaks",
+)
+"""Crane's, the plainest one, and the rest of Trimaran's."""
+ADOPTED = ("EstimatedLoad*3+default", "TargetLoadPacking*3+default", "TargetLoadPacking*10+default")
+"""Koordinator's and Trimaran's formulas as scorers of ours: booked at the answer, in flight by what the window missed."""
 FEW, SOME, TWICE = 3, 5, 6
 """Runs of the others and of circumstances; of other weights; of a further data set, whose days are three."""
 REFERENCES = ("clairvoyant", "offline")
@@ -108,6 +117,10 @@ class Quality:
         tried = tuple(f"{name}*{weight}+default" for name in CONTENDERS for weight in OTHER_WEIGHTS)
         return Section(dataset, self._loaded(load), "", ("default", OURS, *tried, *REFERENCES), SOME)
 
+    def adopted(self, dataset: str, load: float) -> Section:
+        """The contenders' formulas in our pipeline."""
+        return Section(dataset, self._loaded(load), "", ("default", OURS, *ADOPTED, *REFERENCES), SOME)
+
     def finalists(self, dataset: str, load: float, outcomes: Outcomes) -> Section:
         """Others' configurations that were ahead of every contender of theirs on the runs they had: in all runs."""
         contenders, ahead = self.at_load(dataset, load).policies, []
@@ -128,11 +141,13 @@ class Quality:
     def stages(self, outcomes: Outcomes) -> Iterator[list[Section]]:
         """What to run, one part after the other; later parts need the outcomes of earlier ones."""
         yield [self.at_load(self.headline, load) for load in LOADS]
+        yield [self.weights(self.headline, load) for load in LOADS]
+        yield [self.finalists(self.headline, load, outcomes) for load in LOADS]
+        yield [self.at_load(dataset, load) for dataset in self.datasets if dataset != self.headline for load in LOADS]
         for section in self.circumstances(outcomes):
             yield [section]
-        yield [self.at_load(dataset, load) for dataset in self.datasets if dataset != self.headline for load in LOADS]
+        yield [self.adopted(self.headline, load) for load in LOADS]
         yield [self.others(self.headline, load) for load in LOADS]
-        yield [self.weights(self.headline, load) for load in LOADS]
         yield [self.finalists(self.headline, load, outcomes) for load in LOADS]
 
     @property

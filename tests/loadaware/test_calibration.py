@@ -16,16 +16,15 @@ def snapshot(at: float, **latest: float) -> Snapshot:
     """Nodes of ten cores, each of which is expected to use four, give or take half of one; sampled at that moment."""
     count = len(latest)
     used = np.column_stack([list(latest.values()), np.zeros(count)])
-    ratios = Ratios(np.zeros((0, 2)), np.zeros((0, 2)))
+    ratios = Ratios(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros((0, 2)))
     expected = Expected(
-        mean=np.tile([4.0, 1.0], (count, 1)),
-        variance=np.tile([0.25, 0.0], (count, 1)),
+        cumulants=np.tile([[4.0, 1.0], [0.25, 0.0], [0.0, 0.0]], (count, 1, 1)),
         workloads=(),
         workload_ratios=ratios,
         cluster_ratios=ratios,
         starts=np.zeros(1, np.intp),
         pair_rows=NONE,
-        pair_deviations=np.zeros((0, 2)),
+        pair_roots=np.zeros((0, 5)),
     )
     ten = np.full((count, 2), 10.0)
     return dataclasses.replace(
@@ -65,6 +64,7 @@ def test_what_is_not_measured_or_not_expected_has_no_error() -> None:
 def test_an_expectation_without_any_deviation_has_an_error_and_no_deviations() -> None:
     before = snapshot(10.0, a=0.0)
     assert before.expected is not None
-    sure = dataclasses.replace(before, expected=dataclasses.replace(before.expected, variance=np.zeros((1, 2))))
+    certain = before.expected.cumulants * [[[1.0], [0.0], [0.0]]]
+    sure = dataclasses.replace(before, expected=dataclasses.replace(before.expected, cumulants=certain))
     compared = calibration(sure, snapshot(20.0, a=5.0))
     assert (len(compared.error), len(compared.deviations)) == (1, 0)

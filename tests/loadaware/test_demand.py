@@ -25,8 +25,8 @@ def learn(demand: Demand, cores: dict[int, float], time: float) -> None:
 
 
 def cpu_of(demand: Demand, slot: int) -> tuple[float, float]:
-    mean, deviation = demand.pod_expectations(np.array([slot]))
-    return float(mean[0, 0]), float(deviation[0, 0])
+    usage = demand.pod_expectations(np.array([slot]))
+    return float(usage.mean[0, 0]), float(usage.deviation[0, 0])
 
 
 def test_before_anything_is_measured_a_pod_is_taken_to_use_what_it_requests() -> None:
@@ -199,7 +199,9 @@ def test_ratios_are_finite_and_never_negative_whatever_is_measured(steps: list[t
     for slot, cores, seconds in steps:
         time += seconds
         learn(demand, {slot: cores}, time)
-    means, deviations = demand.pod_expectations(np.arange(4))
-    assert np.isfinite(means).all()
-    assert (means >= 0).all()
-    assert (deviations > 0).all()
+    usage = demand.pod_expectations(np.arange(4))
+    assert np.isfinite(usage.mean).all()
+    assert (usage.mean >= 0).all()
+    assert (usage.deviation > 0).all()
+    assert (usage.skew >= 0).all()
+    assert np.isfinite(usage.skew).all()

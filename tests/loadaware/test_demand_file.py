@@ -37,7 +37,7 @@ def test_what_was_saved_is_loaded(path: Path) -> None:
     state = DemandFile(path).load(NOW)
     assert state is not None
     assert rows_of(state) == rows_of(learned())
-    assert path.read_bytes().startswith(b"loadaware-demand 1.0 ")
+    assert path.read_bytes().startswith(b"loadaware-demand 1.1 ")
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -53,7 +53,7 @@ def test_a_file_that_is_not_there_yet_is_no_trouble(path: Path, caplog: pytest.L
         (b"{}", "it is no file of learned demand"),
         (encode(learned())[:-7], "it was cut off"),
         (encode(learned())[:-1] + b"~", "its checksum is wrong: it was damaged"),
-        (encode(learned()).replace(b" 1.0 ", b" 2.3 ", 1), "it is of version 2.3; this loadaware reads 1.x"),
+        (encode(learned()).replace(b" 1.1 ", b" 2.3 ", 1), "it is of version 2.3; this loadaware reads 1.x"),
     ],
     ids=["empty", "foreign", "cut off", "damaged", "newer"],
 )

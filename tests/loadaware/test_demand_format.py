@@ -82,7 +82,7 @@ def test_foreign_bytes_are_refused(content: bytes) -> None:
 
 
 def of_version(version: str, content: bytes) -> bytes:
-    return content.replace(b" 1.0 ", f" {version} ".encode(), 1)
+    return content.replace(b" 1.1 ", f" {version} ".encode(), 1)
 
 
 def test_a_newer_minor_version_is_read_and_a_newer_major_one_refused_with_both_named() -> None:
@@ -96,7 +96,7 @@ def rewritten(change: Any) -> bytes:
     body = msgspec.msgpack.decode(encode(SMALL).partition(b"\n")[2])
     change(body)
     packed = msgspec.msgpack.encode(body)
-    return f"loadaware-demand 1.0 {zlib.crc32(packed):08x} {len(packed)}\n".encode() + packed
+    return f"loadaware-demand 1.1 {zlib.crc32(packed):08x} {len(packed)}\n".encode() + packed
 
 
 def column(body: Any, name: str = "sums") -> Any:

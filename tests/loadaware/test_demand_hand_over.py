@@ -59,7 +59,7 @@ def test_a_replica_that_asks_for_a_token_is_told_ours(
         (Reply(503, '{"error": "nothing is learned yet"}'), "nothing is learned yet"),
         (Reply(404, "not found"), "404"),
         (Reply(200, "<html><title>Log in</title>", "text/html"), "it is no file of learned demand"),
-        (Reply(200, learned().replace(b" 1.0 ", b" 9.0 ", 1)), "it is of version 9.0"),
+        (Reply(200, learned().replace(b" 1.1 ", b" 9.0 ", 1)), "it is of version 9.0"),
         (Reply(200, learned()[:-5]), "it was cut off"),
         (Reply(200, b"", broken=True), "cannot be reached"),
         (Reply(302, "", headers={"Location": "http://elsewhere/"}), "a redirect to"),

@@ -9,6 +9,7 @@ from loadaware.ladder import Rung, Staleness
 from loadaware.nodes import ExpectedLoad
 from loadaware.ranking import Ranking
 from loadaware.records import Ranked, filtered, position_of, ranked, with_pod
+from loadaware.usage import Usage
 from tests.loadaware.builders import cpu_mean, make_pod, snapshot_of
 
 SNAPSHOT = snapshot_of({name: cpu_mean(10) for name in "abcdef"})
@@ -51,9 +52,9 @@ def test_a_node_outside_the_table_or_not_asked_about_has_no_place() -> None:
 
 
 def test_load_with_the_pod_counts_that_siblings_peak_together() -> None:
-    one = np.array([[1.0]])
-    expected = ExpectedLoad(2.0 * one, 0.25 * one, 0.5 * one, np.array([0.5]), np.array([0.3]))
-    usage, deviation = with_pod(expected)
+    pod = Usage(np.array([0.5]), np.array([0.3]), np.array([0.0]))
+    nodes = np.array([[[2.0], [0.25], [0.0]]])
+    usage, deviation = with_pod(ExpectedLoad(nodes, pod.beside(np.array([[0.5, 0.0]]))))
     assert usage.tolist() == [[2.5]]
     assert deviation[0, 0] == pytest.approx((0.25 + 0.3**2 + 2 * 0.3 * 0.5) ** 0.5)
 

@@ -67,8 +67,7 @@ def test_a_pod_avoids_the_node_where_its_siblings_are() -> None:
     core = warm_core(clock)
     core.tell(PodSeen(running("other-1", "a", clock())), PodSeen(running("web-7", "b", clock())))
     live = core.adviser.in_flight.expectations
-    live.mean[:, 0] = 4.0  # the same everywhere, so that only the siblings' common peaks can decide
-    live.variance[:, 0] = 1.0
+    live.cumulants[:, :, 0] = [4.0, 1.0, 0.5]  # the same everywhere, so that only the siblings' common peaks can decide
     rows = np.arange(2)
     nodes = structs.replace(Nodes.of(core.snapshot), rows=rows, expectations=live)
     with_stranger, with_sibling = CPU_ONLY.score(nodes, make_pod("web-8", cpu=1.0)).tolist()
