@@ -31,7 +31,7 @@ OTHERS = (
 )
 """Crane's, the plainest one, and the rest of Trimaran's."""
 ADOPTED = ("EstimatedLoad*3+default", "TargetLoadPacking*3+default", "TargetLoadPacking*10+default")
-"""Koordinator's and Trimaran's formulas as scorers of ours: booked at the answer, in flight by what the window missed."""
+"""Koordinator's and Trimaran's formulas as scorers of ours, with our booking and our rule for pods in flight."""
 FEW, SOME, TWICE = 3, 5, 6
 """Runs of the others and of circumstances; of other weights; of a further data set, whose days are three."""
 REFERENCES = ("clairvoyant", "offline")

@@ -97,13 +97,10 @@ def _at_load(sections: Sequence[Compared]) -> Iterator[Verdict]:
     for metric in DECIDING:
         best = rival(sections, metric)
         if best is not None:
-            won = duel(best.ours, best.theirs).won
-            measured = f"{won} of {len(best.ours)} against `{best.policy}`"
-            yield (
-                f"{load}: better than the best peer on {metric} in 9 of 10 runs",
-                measured,
-                won >= WON * len(best.ours),
-            )
+            result = duel(best.ours, best.theirs)
+            drawn = f", {result.drawn} drawn," if result.drawn else ""
+            measured = f"{result.won} of {len(best.ours)}{drawn} against `{best.policy}`"
+            yield f"{load}: {_better(metric)}", measured, result.won >= WON * (result.won + result.lost)
     oracle, ours = (main.policies[name].mean("hot80") for name in (ORACLE, OURS))
     yield f"{load}: who is told true means is no worse than who learns", f"{oracle:.2f}, {ours:.2f}", oracle <= ours
     gained = main.policies[CONSTANT].gap_closed["hot80"]
@@ -115,12 +112,14 @@ def _at_all_loads(headline: Sequence[Sequence[Compared]]) -> Iterator[Verdict]:
     for metric in DECIDING:
         rivals = [best for sections in headline if (best := rival(sections, metric)) is not None]
         if len(rivals) == len(headline):
-            won, runs = sum(duel(best.ours, best.theirs).won for best in rivals), sum(len(best.ours) for best in rivals)
-            yield (
-                f"all loads: better than the best peer on {metric} in 9 of 10 runs",
-                f"{won} of {runs}",
-                won >= WON * runs,
-            )
+            results = [duel(best.ours, best.theirs) for best in rivals]
+            won, lost, drawn = (sum(getattr(r, name) for r in results) for name in ("won", "lost", "drawn"))
+            measured = f"{won} of {won + lost + drawn}" + (f", {drawn} drawn" if drawn else "")
+            yield f"all loads: {_better(metric)}", measured, won >= WON * (won + lost)
+
+
+def _better(metric: str) -> str:
+    return f"better than the best peer on {metric} in 9 of 10 runs that differ"
 
 
 def _never_behind(sections: Sequence[Compared]) -> Iterator[Verdict]:

@@ -48,8 +48,8 @@ def test_only_those_who_listen_run_anew_when_metrics_are_late() -> None:
 
 def test_every_policy_of_the_plan_exists() -> None:
     for load in LOADS:
-        for section in (QUALITY.at_load("lab", load), QUALITY.others("lab", load), QUALITY.weights("lab", load)):
-            for policy in section.policies:
+        for make in (QUALITY.at_load, QUALITY.others, QUALITY.weights, QUALITY.adopted):
+            for policy in make("lab", load).policies:
                 assert parse(policy).name == policy
 
 

@@ -9,6 +9,9 @@ from loadaware.demand import LEAST_VARIANCE, UNLEARNED_RATIO, Demand, DemandSett
 GIB = 2.0**30
 HOUR = 3600.0
 
+OWN = DemandSettings(pod_prior_samples=1e-9, workload_prior_samples=1e-9)
+"""Nothing but the pod's own samples counts."""
+
 
 def demand_of(*workloads: str, request: float = 1.0, settings: DemandSettings | None = None) -> Demand:
     """One pod per name, in slots 0, 1, ...; each requests so many cores and a GiB."""
@@ -42,6 +45,27 @@ def test_a_pod_is_shrunk_towards_its_workload_and_the_workload_towards_the_clust
     assert demand.cluster_ratios().mean[0] == pytest.approx(1.0)
     assert demand.workload_ratios().mean[:, 0] == pytest.approx([12 / 11, 10 / 11])
     assert cpu_of(demand, 0)[0] == pytest.approx((2 + 10 * 12 / 11) / 11)
+
+
+def test_rare_high_peaks_are_told_from_a_steady_swing_of_the_same_deviation() -> None:
+    """Nine of ten samples 2.55 and one 7.05, against 3 +- 1.35: mean and deviation are the same."""
+    spiky, steady = demand_of("w", settings=OWN), demand_of("w", settings=OWN)
+    for number in range(100):
+        learn(spiky, {0: 7.05 if number % 10 == 0 else 2.55}, number * 1e-3)
+        learn(steady, {0: 3.0 + (1.35 if number % 2 else -1.35)}, number * 1e-3)
+    assert cpu_of(spiky, 0) == pytest.approx((3.0, 1.35), rel=1e-3)
+    assert cpu_of(steady, 0) == pytest.approx((3.0, 1.35), rel=1e-3)
+    peaks, swing = (float(each.pod_expectations(np.array([0])).skew[0, 0]) ** 3 for each in (spiky, steady))
+    assert peaks == pytest.approx(0.9 * (2.55 - 3.0) ** 3 + 0.1 * (7.05 - 3.0) ** 3, rel=1e-3)
+    assert swing == pytest.approx(0.0, abs=0.01)
+
+
+def test_of_a_workload_that_is_new_the_skew_of_the_cluster_is_expected() -> None:
+    demand = demand_of("spiky", "new")
+    for minute in range(100):
+        learn(demand, {0: 5.0 if minute % 10 == 0 else 0.5}, minute * 60.0)
+    known, new = demand.pod_expectations(np.array([0, 1])).skew[:, 0].tolist()
+    assert new == pytest.approx(known, rel=0.05)
 
 
 def test_much_evidence_outweighs_the_prior() -> None:

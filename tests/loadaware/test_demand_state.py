@@ -233,6 +233,21 @@ def test_what_names_tell_of_workloads_never_seen_is_kept_too() -> None:
     assert again.workload_ratios().mean.tolist() == demand.workload_ratios().mean.tolist()
 
 
+def test_a_state_from_before_third_moments_were_learned_is_taken_as_symmetric() -> None:
+    observer, now = taught([(0, 2.0, GIB, 60.0), (0, 0.5, GIB, 120.0), (0, 0.5, GIB, 180.0)])
+    state = observer.export(now)
+    tables = {
+        name: Table(table.names, {column: values for column, values in table.columns.items() if column != "cubes"})
+        for name, table in state.tables.items()
+    }
+    again = restored(DemandState(state.resources, now, tables))
+    told, before = (each.snapshot(now).expected for each in (again, observer))
+    assert told is not None
+    assert before is not None
+    np.testing.assert_allclose(told.cumulants[:, :2], before.cumulants[:, :2])
+    assert told.cumulants[:, 2, 0].max() < 0.05 * before.cumulants[:, 2, 0].max()
+
+
 def test_unknown_tables_and_columns_are_left_alone() -> None:
     observer, now = taught([(0, 2.0, GIB, 60.0)])
     state = observer.export(now)

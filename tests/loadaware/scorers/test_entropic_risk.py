@@ -74,5 +74,20 @@ def test_a_pod_avoids_the_node_where_its_siblings_are() -> None:
     assert with_stranger > with_sibling
 
 
+def test_the_third_moment_of_node_and_pod_makes_the_rise_steeper() -> None:
+    clock = Clock()
+    core = warm_core(clock)
+    live = core.adviser.in_flight.expectations
+    live.cumulants[:2, :, 0] = [[4.0, 1.0, 0.0], [4.0, 1.0, 2.0]]  # the same mean and variance, rare peaks on b
+    nodes = structs.replace(Nodes.of(core.snapshot), rows=np.arange(2), expectations=live)
+    pod, capacity, k = make_pod("other-1", cpu=1.0), float(nodes.capacity("cpu")[0]), 10.0
+    usage = live.of(pod, "default/Pod/other")
+    m, sd, t = (float(values[0]) for values in (usage.mean, usage.deviation, usage.skew))
+    rise = k * m / capacity + (k * sd / capacity) ** 2 / 2 + (k * t / capacity) ** 3 / 6
+    level = [k * 4.0 / capacity + k**2 * 1.0 / (2 * capacity**2) + k**3 * third / (6 * capacity**3) for third in (0, 2)]
+    expected = [-(before - k + math.log(math.expm1(rise))) for before in level]
+    assert CPU_ONLY.score(nodes, pod).tolist() == pytest.approx(expected)
+
+
 def test_nothing_measured_is_not_scored() -> None:
     assert np.isnan(CPU_ONLY.score(nodes_of(unknown={}), Pod())).all()
