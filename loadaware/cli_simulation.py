@@ -120,6 +120,7 @@ def simulate(  # noqa: PLR0917 - click passes options by name
       EntropicRisk                         a scorer alone (docs/plugins.md lists them)
       EntropicRisk*3+default               beside the default scores, like a plugin of weight 3
       'EntropicRisk{range: 2}*3+default'   the same with args
+      Trimaran/TargetLoadPacking*3+default a peer's plugin as it is shipped, with its own rules for pods in flight
       constant, oracle                     in a scorer's place: no opinion; true demand known beforehand
       clairvoyant, offline                 references: know the future of running pods, of all pods
 
