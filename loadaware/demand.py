@@ -11,7 +11,8 @@ At every reading, with x = usage / request of pod i of workload w, and y = usage
     expected usage of a pod: mean r_i * request, deviation sqrt(v_i) * request
 
 and the third moment t about the mean by the same shrinkage: load that is mostly low and now and then very high has a
-large one, and is more dangerous than its deviation tells. Skew, (t_i)^(1/3) * request, is none where it is negative.
+large one, and is more dangerous than its deviation tells. Skew, (t_i)^(1/3) * request, is none where it is negative,
+and bounded by the deviation.
 
 p_w is what the names of a workload tell of its level relative to others (see prior.py), 1 if they tell nothing. A pod
 of a workload that was never measured is expected to use p_w r_g of its request.
@@ -52,6 +53,9 @@ UNLEARNED_VARIANCE = 0.25
 """Before anything was measured: a pod uses what it requests, give or take half."""
 LEAST_VARIANCE = 1e-6
 POWERS = 4
+MOST_SKEWNESS = 4.0
+"""Third moment / deviation^3 at most: that of a peak in one sample of twenty. Usage / request of a few pods with tiny
+requests, or one wrong sample, would otherwise rule the third moment of everybody who leans on the cluster."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,9 @@ class Ratios:
     @classmethod
     def of(cls, mean: Floats, square: Floats, cube: Floats) -> "Ratios":
         """From the means of x, x^2 and x^3."""
+        variance = np.maximum(square - mean**2, LEAST_VARIANCE)
         third = cube - 3.0 * mean * square + 2.0 * mean**3
-        return cls(mean, np.maximum(square - mean**2, LEAST_VARIANCE), np.maximum(third, 0.0))
+        return cls(mean, variance, np.clip(third, 0.0, MOST_SKEWNESS * variance**1.5))
 
     def times(self, scale: Floats) -> "Ratios":
         """Of scale * x."""
@@ -299,13 +304,13 @@ class Demand:
         """What was learned of the cluster, of each workload (by number) and of the words that names are made of."""
         count = len(self._names)
         workloads: dict[str, Column] = {
-            **kept(self._workloads[:count]),
+            **as_columns(self._workloads[:count]),
             "times": self._workload_times[:count].copy(),
             "bases": self._requests[:count].copy(),
             "inferred": self._inferred[:count].copy(),
         }
         workloads |= {f"word_{trait}": self._traits[:count, column].copy() for column, trait in enumerate(TRAITS)}
-        cluster: dict[str, Column] = {**kept(self._cluster[None]), "times": np.array([self._cluster_time])}
+        cluster: dict[str, Column] = {**as_columns(self._cluster[None]), "times": np.array([self._cluster_time])}
         return {
             "cluster": Table(("cluster",), cluster),
             "workloads": Table(tuple(self._names), workloads),
@@ -318,14 +323,14 @@ class Demand:
         theirs = tables.get("cluster", Table())
         newer = bool(len(theirs.names) and theirs.times[0] > self._cluster_time)
         if newer:
-            self._cluster = taken(theirs, len(self._units))[0]
+            self._cluster = from_columns(theirs, len(self._units))[0]
             self._cluster_time = float(theirs.times[0])
         words = self._prior.restore(tables.get("words", Table()), newer=newer)
         self._restore_workloads(tables.get("workloads", Table()), np.concatenate([[SILENT], words]))
 
     def _restore_workloads(self, theirs: Table, words: Ints) -> None:
         """Should there be more than there is room for, the oldest go. `words` are our numbers of their words."""
-        times, sums = theirs.times, taken(theirs, len(self._units))
+        times, sums = theirs.times, from_columns(theirs, len(self._units))
         bases = self._or_unit(theirs.floats("bases", len(self._units)))
         inferred = theirs.floats("inferred", len(self._units))
         spoken = np.stack([theirs.numbers(f"word_{trait}") for trait in TRAITS], axis=-1)
@@ -346,7 +351,7 @@ class Demand:
     def export_pods(self, slots: Ints) -> dict[str, Column]:
         """What was learned of these pods."""
         return {
-            **kept(self._pods[slots]),
+            **as_columns(self._pods[slots]),
             "times": self._pod_times[slots],
             "bases": self._pod_requests[slots],
             "workloads": self._workload_of_pod[slots],
@@ -478,16 +483,15 @@ def symmetric(mean: Floats, square: Floats) -> Floats:
     return 3.0 * mean * square - 2.0 * mean**3
 
 
-def kept(sums: Floats) -> dict[str, Column]:
+def as_columns(sums: Floats) -> dict[str, Column]:
     """Sums (row, resource, power) as columns: see demand_state."""
     return {"sums": sums[..., :3].copy(), "cubes": sums[..., 3].copy()}
 
 
-def taken(table: Table, resources: int) -> Floats:
-    """Such columns as sums; of a state that has no cubes all is taken to be symmetric."""
-    sums = table.floats("sums", resources, 3)
-    if "cubes" in table.columns:
-        return np.concatenate([sums, table.floats("cubes", resources)[..., None]], axis=-1)
-    count = np.maximum(sums[..., 0], 1e-12)
-    cubes = sums[..., 0] * symmetric(sums[..., 1] / count, sums[..., 2] / count)
-    return np.concatenate([sums, np.maximum(cubes, 0.0)[..., None]], axis=-1)
+def from_columns(table: Table, resources: int) -> Floats:
+    """Such columns as sums; of a state that has no cubes to these sums all is taken to be symmetric."""
+    sums, cubes = table.floats("sums", resources, 3), table.columns.get("cubes")
+    if cubes is None or cubes.shape != sums.shape[:2] or not sums.any():
+        count = np.maximum(sums[..., 0], 1e-12)
+        cubes = np.maximum(sums[..., 0] * symmetric(sums[..., 1] / count, sums[..., 2] / count), 0.0)
+    return np.concatenate([sums, cubes[..., None]], axis=-1)

@@ -3,8 +3,7 @@
     mean(node)     = rest(node) + sum of the pods' means
     variance, third moment        by workload, as usage.py says: replicas peak together, workloads do not
 
-`rest` is what no pod accounts for: daemons, kubelet,
-the kernel; a running mean of node usage less its pods' usage.
+`rest` is what no pod accounts for: daemons, kubelet, the kernel; a running mean of node usage less its pods' usage.
 """
 
 from collections.abc import Mapping

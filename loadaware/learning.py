@@ -18,7 +18,7 @@ from collectors.reading import Floats
 from loadaware.apportioning import apportion
 from loadaware.awaited import Awaited
 from loadaware.changes import PlainUsage
-from loadaware.demand import Demand, DemandSettings, Ratios, grouped, taken
+from loadaware.demand import Demand, DemandSettings, Ratios, from_columns, grouped
 from loadaware.demand_state import DemandState, Table
 from loadaware.expected import Expected, expect
 from loadaware.kin import Kin, kin_of
@@ -253,7 +253,7 @@ class Learning:
         if (kept := self._awaited_pods.take(identity)) is not None:
             (table, position), count = kept, len(self._resources)
             row = table.row(position)
-            sums, bases = taken(row, count)[0], row.floats("bases", count)[0]
+            sums, bases = from_columns(row, count)[0], row.floats("bases", count)[0]
             self.demand.resume(slot, sums, float(row.times[0]), bases)
 
     def _declare(self, workload: str, requests: Floats) -> None:

@@ -277,8 +277,10 @@ class Observer:
         self._distrust(rows, reasons)
         self._append(rows, usage, reading.nodes.times[known])
         if reading.pods is not None:
-            measured = self._our_columns(reading.pods.usage, reading)
-            self._learning.read(self._pods.measure(reading.pods.names, measured), measured, reading.pods.times)
+            slots = self._pods.measured(reading.pods.names)
+            measured = quarantine.judge_pods(self._our_columns(reading.pods.usage, reading), self._capacity_of(slots))
+            self._pods.measure(slots, measured)
+            self._learning.read(slots, measured, reading.pods.times)
             self._learning.read_nodes(rows, usage, reading.nodes.times[known])
         else:
             self._learning.read_nodes_alone(rows, usage, reading.nodes.times[known], reading.nodes.windows[known])
@@ -286,6 +288,14 @@ class Observer:
             deviation = self._in_base_units(reading.node_deviation[known], rows, reading)
             deviation, _ = quarantine.judge_values(deviation, self._capacity[rows])
             self._reported_deviation.update(zip(rows.tolist(), deviation, strict=True))
+
+    def _capacity_of(self, slots: Ints) -> Floats:
+        """Of the node of the pod in each slot (slot, resource); NaN for a stranger, or one on no node."""
+        capacity = np.full((len(slots), self._capacity.shape[1]), np.nan)
+        known = np.flatnonzero(slots >= 0)
+        rows = self._pods.nodes(slots[known])
+        capacity[known[rows >= 0]] = self._capacity[rows[rows >= 0]]
+        return capacity
 
     def _append(self, rows: Ints, usage: Floats, times: Floats) -> None:
         """Add to the window. A row without any value left is no sample: the node's data must go on ageing."""

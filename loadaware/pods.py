@@ -156,15 +156,21 @@ class PodTable:
             self._measured = ((), np.zeros(0, np.intp))
         return pod
 
-    def measure(self, names: Sequence[str], usage: Floats) -> Ints:
-        """What each pod (namespace/name) uses now; a pod left out was not measured. The slots, -1 for a stranger."""
+    def measured(self, names: Sequence[str]) -> Ints:
+        """The slots of the pods (namespace/name) of a reading, -1 for a stranger; kept for the same names again."""
         if names is not self._measured[0]:
             slots = np.fromiter(map(self._keys.get, names, repeat(-1)), dtype=np.intp, count=len(names))
             self._measured = (names, slots)
-        slots = self._measured[1]
+        return self._measured[1]
+
+    def measure(self, slots: Ints, usage: Floats) -> None:
+        """What the pods in these slots use now; a pod left out was not measured."""
         self._columns.usage[:] = np.nan
         self._columns.usage[slots[slots >= 0]] = usage[slots >= 0]
-        return slots
+
+    def nodes(self, slots: Ints) -> Ints:
+        """The row of the node of the pod in each slot, -1 for none."""
+        return self._columns.nodes[slots]
 
     def find(self, names: Sequence[str]) -> Ints:
         """The slots of pods (namespace/name), -1 for a stranger; nothing is noted of them."""

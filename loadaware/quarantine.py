@@ -7,7 +7,8 @@
     frozen          the timestamp stopped advancing: `FROZEN_RESOLUTIONS` times longer than it usually takes
 
 A value that is not believed becomes NaN (not measured); a sample from the future, or one of which nothing remains, is
-left out whole. A node comes back by itself with its next good sample.
+left out whole. A node comes back by itself with its next good sample. Pods are judged by the capacity of their nodes:
+one absurd sample would spoil what is learned of everybody.
 """
 
 import numpy as np
@@ -30,6 +31,12 @@ def judge_values(usage: Floats, capacity: Floats) -> tuple[Floats, dict[int, str
     rows = {"absurd": absurd.any(axis=1), "negative": negative.any(axis=1), "nan": np.isnan(usage).all(axis=1)}
     reasons = {row: reason for reason, found in rows.items() for row in np.flatnonzero(found).tolist()}
     return np.where(negative | absurd, np.nan, usage), reasons
+
+
+def judge_pods(usage: Floats, capacity: Floats) -> Floats:
+    """Usage of pods with the unbelievable made NaN; `capacity` is that of each pod's node, NaN if it has none."""
+    with np.errstate(invalid="ignore"):
+        return np.where((usage < 0) | (usage > ABSURD * capacity) | np.isposinf(usage), np.nan, usage)
 
 
 def from_the_future(times: Floats, now: float) -> Bools:

@@ -36,7 +36,7 @@ class Usage:
 
     @cached_property
     def counted(self) -> Floats:
-        """As siblings count it: roots and, last, the number of pods."""
+        """As siblings count one pod: roots and, last, the number of pods."""
         return np.append(self.roots, self.pods)
 
     @cached_property
@@ -45,7 +45,7 @@ class Usage:
         return np.stack([self.mean, self.deviation**2, self.skew**3], axis=-2)
 
     def beside(self, siblings: Floats) -> Floats:
-        """What it adds beside siblings with these roots (..., root): (..., cumulant, resource)."""
+        """What one pod adds beside siblings with these roots (..., root): (..., cumulant, resource)."""
         count = len(self.mean)
         deviation, skew = siblings[..., :count], siblings[..., count:]
         adds = np.empty((*siblings.shape[:-1], CUMULANTS, count))

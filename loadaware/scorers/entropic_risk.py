@@ -17,14 +17,15 @@ Steep = Annotated[float, Meta(gt=0, le=50)]
 LEAST_RISE = 1e-12
 """A pod of which nothing is expected still weighs a little, or the logarithm would be of nothing."""
 MOST = 300.0
-"""Exponents are cut here: no node that is sane comes near, and a product of two still is a number."""
+"""Exponents are cut here, so that a product of two still is a number: nodes beyond are as bad as a node can be, and
+equal. At the usual k none that is sane comes near."""
 
 
 class EntropicRisk(Scorer, frozen=True, kw_only=True):
     """Place where the sum over nodes of C * E[exp(k * usage / C)] rises least, with usage learned per workload.
 
         mu, var, third = mean, variance and third moment of what the node is expected to use, from its pods' learned
-                         demand; the pod's own and those of its siblings there add to them (see usage.py)
+                         demand; of siblings deviations and skews add up instead, because they peak together
         g  = k * mu / C + k^2 * var / (2 C^2) + k^3 * third / (6 C^3)                   g' the same with the pod
         c  = C * exp(g - k) * (exp(g' - g) - 1)           the rise, as a share of a full node's pain
         score = 100 * clip(1 - ln(c / least c of the nodes asked) / L, 0, 1)            k = 12 (memory 20), L = 1

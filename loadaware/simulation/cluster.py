@@ -128,6 +128,10 @@ class SimulatedCluster:
         """How many pods have a node."""
         return len(self._facts) - len(self._waiting)
 
+    def is_there(self, pod: int) -> bool:
+        """Whether the API server has the pod."""
+        return pod in self._facts
+
     def pod(self, pod: int) -> Pod:
         """The pod as the API server has it. Raises KeyError if it is not there."""
         return self._facts[pod]

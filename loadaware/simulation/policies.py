@@ -15,7 +15,7 @@ from collectors.reading import Floats, Reading
 from loadaware.adviser import AdviserSettings
 from loadaware.core import Core
 from loadaware.demand import DemandSettings
-from loadaware.in_flight import Rule
+from loadaware.ladder import Staleness
 from loadaware.observer import ObserverSettings
 from loadaware.profile import Profile, WeightedScorer
 from loadaware.scorers import SCORERS
@@ -92,13 +92,13 @@ class Advised:
         beside_default: bool = True,
         demand: DemandSettings | None = None,
         restart: Restart | None = None,
-        in_flight_rule: Rule = "MissingShare",
+        staleness: Staleness | None = None,
         kept_for: Scorer | None = None,
     ) -> None:
         """`kept_for`: for which scorer windows are kept, if it is not the one that is asked."""
         profile = Profile("simulated", (WeightedScorer("scorer", scorer),), max_score=max(round(10 * weight), 1))
         self._adviser = AdviserSettings(
-            {profile.name: profile}, profile.name, in_flight_rule=in_flight_rule, beside_default=beside_default
+            {profile.name: profile}, profile.name, staleness=staleness or Staleness(), beside_default=beside_default
         )
         self._observer = replace(_kept_for(kept_for or scorer), demand=demand or DemandSettings())
         self._clock = clock

@@ -6,7 +6,7 @@
     EntropicRisk*3+default  a scorer beside the default scores, counting like a plugin of weight 3; +default alone is 1
     EntropicRisk{k: {cpu: 8}}*3+default     the same with args, as a configuration would have them
     Trimaran/TargetLoadPacking*3+default    a peer's plugin as it is shipped, with its own rules for pods in flight
-    constant, oracle        take the place of a scorer: no opinion; true means and deviations known beforehand
+    constant, oracle        take the place of a scorer: no opinion; true mean, deviation and skew known beforehand
     clairvoyant, offline    references: the future of the pods that are there; of all pods
 
 `parse` checks all of it, down to the scorer's args, before anything runs.
@@ -45,8 +45,12 @@ LEAST_WEIGHT, MOST_WEIGHT = 0.1, 100.0
 DEFAULT = "default"
 REFERENCES = ("clairvoyant", "offline")
 
+_POWER_MODEL: Mapping[str, Any] = {
+    "nodePowerModel": {"*": {"k0": 471.7412504314313, "k1": -91.50493019588365, "k2": -0.07186049052516227}}
+}
 SIMULATED_ARGS: Mapping[str, Mapping[str, Any]] = {
-    "Peaks": {"nodePowerModel": {"*": {"k0": 471.7412504314313, "k1": -91.50493019588365, "k2": -0.07186049052516227}}},
+    "Peaks": _POWER_MODEL,
+    "Trimaran/Peaks": {**_POWER_MODEL, "compatible": True},
 }
 """For scorers that do nothing without args: Peaks has the power model that the peer's own documentation shows."""
 
@@ -118,7 +122,7 @@ def _maker(head: str, args: str | None, weight: float, text: str, where: str, *,
         make = LIKE_SCORERS[head]
         return lambda stage, clock: make(stage, clock, weight, beside)
     name = SHIPPED.get(head, head)
-    given = SIMULATED_ARGS.get(name, {}) if args is None else parse_yaml(args, f"{where} {text}")
+    given = SIMULATED_ARGS.get(head, {}) if args is None else parse_yaml(args, f"{where} {text}")
     scorer = make_scorer(name, given, f"{where} {text}")
     if head in SHIPPED:
         shipped_weight = weight if beside else 1.0

@@ -100,7 +100,7 @@ def _at_load(sections: Sequence[Compared]) -> Iterator[Verdict]:
             result = duel(best.ours, best.theirs)
             drawn = f", {result.drawn} drawn," if result.drawn else ""
             measured = f"{result.won} of {len(best.ours)}{drawn} against `{best.policy}`"
-            yield f"{load}: {_better(metric)}", measured, result.won >= WON * (result.won + result.lost)
+            yield f"{load}: {_better(metric)}", measured, _mostly(result.won, result.lost)
     oracle, ours = (main.policies[name].mean("hot80") for name in (ORACLE, OURS))
     yield f"{load}: who is told true means is no worse than who learns", f"{oracle:.2f}, {ours:.2f}", oracle <= ours
     gained = main.policies[CONSTANT].gap_closed["hot80"]
@@ -115,7 +115,12 @@ def _at_all_loads(headline: Sequence[Sequence[Compared]]) -> Iterator[Verdict]:
             results = [duel(best.ours, best.theirs) for best in rivals]
             won, lost, drawn = (sum(getattr(r, name) for r in results) for name in ("won", "lost", "drawn"))
             measured = f"{won} of {won + lost + drawn}" + (f", {drawn} drawn" if drawn else "")
-            yield f"all loads: {_better(metric)}", measured, won >= WON * (won + lost)
+            yield f"all loads: {_better(metric)}", measured, _mostly(won, lost)
+
+
+def _mostly(won: int, lost: int) -> bool:
+    """If nothing was decided nobody is better."""
+    return 0 < won >= WON * (won + lost)
 
 
 def _better(metric: str) -> str:

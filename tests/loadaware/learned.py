@@ -52,10 +52,10 @@ def reading_of(pods: dict[str, tuple[float, float]], time: float, node_cpu: floa
 
 
 def expected_of(observer: Observer, now: float) -> list[list[float]]:
-    """What each node is expected to use, and its variance: what a placement is decided by."""
+    """Mean, variance and third moment of what each node is expected to use: what a placement is decided by."""
     expected = observer.snapshot(now).expected
     assert expected is not None
-    return [expected.mean.tolist(), expected.variance.tolist()]
+    return expected.cumulants.swapaxes(0, 1).tolist()
 
 
 def rows_of(state: DemandState) -> dict[str, dict[str, dict[str, object]]]:

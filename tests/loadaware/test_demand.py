@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.reading import CPU, MEMORY
-from loadaware.demand import LEAST_VARIANCE, UNLEARNED_RATIO, Demand, DemandSettings
+from loadaware.demand import LEAST_VARIANCE, MOST_SKEWNESS, UNLEARNED_RATIO, Demand, DemandSettings
 
 GIB = 2.0**30
 HOUR = 3600.0
@@ -58,6 +58,18 @@ def test_rare_high_peaks_are_told_from_a_steady_swing_of_the_same_deviation() ->
     peaks, swing = (float(each.pod_expectations(np.array([0])).skew[0, 0]) ** 3 for each in (spiky, steady))
     assert peaks == pytest.approx(0.9 * (2.55 - 3.0) ** 3 + 0.1 * (7.05 - 3.0) ** 3, rel=1e-3)
     assert swing == pytest.approx(0.0, abs=0.01)
+
+
+def test_a_few_pods_with_tiny_requests_do_not_make_everybody_skewed() -> None:
+    """Five of a hundred steady pods request 10m and use thirty times that: cubed they would rule the cluster."""
+    demand = Demand((CPU, MEMORY))
+    for slot in range(100):
+        demand.begin(slot, f"w{slot}", np.array([0.01 if slot < 5 else 1.0, GIB]))
+    for minute in range(200):
+        learn(demand, dict.fromkeys(range(100), 0.3 + 0.015 * (-1) ** minute), minute * 60.0)
+    usage = demand.pod_expectations(np.array([50]))
+    assert float(usage.skew[0, 0]) <= MOST_SKEWNESS ** (1 / 3) * float(usage.deviation[0, 0]) * (1 + 1e-9)
+    assert float(usage.skew[0, 0]) < 0.1
 
 
 def test_of_a_workload_that_is_new_the_skew_of_the_cluster_is_expected() -> None:

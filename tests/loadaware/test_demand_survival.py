@@ -73,8 +73,8 @@ class Observing:
             raise NotYetError("nothing is learned")
         expected = self.snapshot.expected
         ratios = expected.workload_ratios
-        by_name = sorted(zip(expected.workloads, ratios.mean.tolist(), ratios.variance.tolist(), strict=True))
-        return [*by_name, *(value for row in (expected.mean, expected.variance) for value in row.ravel().tolist())]
+        learned = (ratios.mean.tolist(), ratios.variance.tolist(), ratios.third.tolist())
+        return [*sorted(zip(expected.workloads, *learned, strict=True)), *expected.cumulants.ravel().tolist()]
 
     def __enter__(self) -> Self:
         self.process.start()

@@ -70,7 +70,7 @@ def test_pods_of_nodes_without_a_position_do_not_count_and_positions_may_differ_
 
 def test_a_pod_that_left_no_longer_counts_nor_does_the_one_in_its_place_inherit_from_it() -> None:
     table = table_of((0, {"cpu": 1.0, "priority": 9000, "deleted_at": 5.0, "labels": {"app": "db"}}))
-    table.measure(("default/p0",), np.array([[0.7, 1.0]]))
+    table.measure(table.measured(("default/p0",)), np.array([[0.7, 1.0]]))
     table.remove("uid-p0")
     table.put(make_pod("next", cpu=2.0), 1, 2000.0)
     sums = summed(table)
@@ -92,7 +92,7 @@ def test_pods_that_are_being_deleted_are_counted_apart() -> None:
 def test_usage_of_high_priority_pods_is_what_was_measured_of_them() -> None:
     table = table_of((0, {"priority": 9000}), (0, {"priority": 10_000}), (0, {"priority": 8999}), (1, {"priority": 0}))
     names = tuple(f"default/p{n}" for n in range(4))
-    table.measure(names, np.array([[1.0, 10.0], [2.0, math.nan], [4.0, 40.0], [8.0, 80.0]]))
+    table.measure(table.measured(names), np.array([[1.0, 10.0], [2.0, math.nan], [4.0, 40.0], [8.0, 80.0]]))
     assert summed(table).high_priority_usage.tolist() == [[3.0, 10.0], [0.0, 0.0], [0.0, 0.0]]
     assert summed(table, high=0).high_priority_usage.tolist() == [[7.0, 50.0], [8.0, 80.0], [0.0, 0.0]]
 
@@ -119,7 +119,7 @@ def test_on_a_node_that_was_never_measured_every_pod_is_recent() -> None:
 
 def test_recent_pods_come_with_their_shape_and_what_was_measured_of_them() -> None:
     table = table_of((0, {"cpu": 1.0, "bound_at": 50.0}), (2, {"cpu": 3.0, "bound_at": 200.0}))
-    table.measure(("default/p1",), np.array([[0.5, 7.0]]))
+    table.measure(table.measured(("default/p1",)), np.array([[0.5, 7.0]]))
     placed = summed(table, seen=100.0).placed
     assert [table.shapes[number].request("cpu") for number in placed.shapes.tolist()] == [3.0]
     assert placed.bound_at.tolist() == [200.0]

@@ -83,6 +83,7 @@ def test_the_third_moment_of_node_and_pod_makes_the_rise_steeper() -> None:
     pod, capacity, k = make_pod("other-1", cpu=1.0), float(nodes.capacity("cpu")[0]), 10.0
     usage = live.of(pod, "default/Pod/other")
     m, sd, t = (float(values[0]) for values in (usage.mean, usage.deviation, usage.skew))
+    assert t > 0.1
     rise = k * m / capacity + (k * sd / capacity) ** 2 / 2 + (k * t / capacity) ** 3 / 6
     level = [k * 4.0 / capacity + k**2 * 1.0 / (2 * capacity**2) + k**3 * third / (6 * capacity**3) for third in (0, 2)]
     expected = [-(before - k + math.log(math.expm1(rise))) for before in level]
