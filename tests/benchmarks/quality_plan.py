@@ -135,7 +135,7 @@ class Quality:
         return Section(dataset, self._loaded(load), "", ("default", OURS, *found, *REFERENCES))
 
     def circumstances(self, outcomes: Outcomes) -> Iterator[Section]:
-        """Every other setting at 50 % load: ours, the default, the best peer and the reference that decides as they do."""
+        """Every other setting at 50 % load: ours, the default, the best peer and the quicker reference."""
         dataset = self.headline
         peer = best_peer(self.at_load(dataset, MIDDLE).complete(outcomes, self.seeds), "hot80")
         policies = ("default", OURS, *((peer,) if peer else ()), REFERENCES[0])

@@ -13,6 +13,7 @@ from loadaware.simulation.summary import PolicySummary, best_reference, summariz
 from tests.benchmarks.pages import table
 from tests.benchmarks.quality_plan import (
     HEADLINE_SET,
+    KOORDINATOR,
     LOADS,
     MIDDLE,
     ORACLE,
@@ -23,7 +24,7 @@ from tests.benchmarks.quality_plan import (
     Section,
     best_peer,
 )
-from tests.benchmarks.quality_verdicts import CONSTANT, METRICS, Compared, Rival, rival, told, verdicts
+from tests.benchmarks.quality_verdicts import METRICS, Compared, Rival, rival, told, verdicts
 
 FIGURES = ("hot80", "hot90", "unserved", "std", "p99", "pending", "together", "memory90")
 FURTHER = (
@@ -55,7 +56,7 @@ learned should beat the one, and the other should gain nothing."""
 PROTOTYPE = {
     "random": {0.35: 2.5, 0.5: 13.7, 0.65: 33.1},
     "default": {0.35: 0.43, 0.5: 5.7, 0.65: 23.0},
-    "Koordinator/LoadAwareScheduling": {0.35: 0.13, 0.5: 2.9, 0.65: 17.3},
+    KOORDINATOR: {0.35: 0.13, 0.5: 2.9, 0.65: 17.3},
     "Trimaran/TargetLoadPacking": {0.35: 0.24, 0.5: 2.7, 0.65: 16.6},
     OURS: {0.35: 0.02, 0.5: 1.0, 0.65: 12.0},
     "clairvoyant": {0.35: 0.003, 0.5: 0.36, 0.65: 9.0},
@@ -111,7 +112,7 @@ def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str
         yield _peers(dataset, [everything[dataset, load] for load in sorted(LOADS)])
     yield _references([loads[quality.headline, load] for load in sorted(LOADS)])
     if quality.headline == HEADLINE_SET:
-        yield _beside_the_prototype([loads[quality.headline, load] for load in sorted(LOADS)])
+        yield _beside_the_prototype([everything[quality.headline, load] for load in sorted(LOADS)])
     yield _settings("Other circumstances", [c for c in others if c.section.setting in SENSITIVITY])
     yield _settings("Things that go wrong", [c for c in others if c.section.setting in {*ROBUSTNESS, "stale"}])
     yield _missing(quality, list(loads.values()), others)
@@ -126,7 +127,7 @@ def picture(quality: Quality, outcomes: Outcomes) -> str:
         return ""
     nodes, runs = quality.setup.scenario.machines.nodes, f"{middle.count} runs of {_hours_judged(quality):g} h"
     finalists = compared(quality.finalists(quality.headline, MIDDLE, outcomes), outcomes, quality.seeds)
-    shown = {name: policy for name, policy in middle.policies.items() if name not in ("random", CONSTANT)}
+    shown = {name: policy for name, policy in middle.policies.items() if name != "random"}
     if finalists.count == middle.count:
         shown |= finalists.policies
     return draw(shown, f"{_named(quality.headline)}: load {100 * MIDDLE:.0f} %, {nodes} nodes, {runs}")
@@ -230,15 +231,21 @@ def _table_section(compared: Compared, name: str, quality: Quality) -> str:
     return f"{title}{note}\n\n{table(headings, rows)}"
 
 
-def _beside_the_prototype(loads: Sequence[Compared]) -> str:
+def _beside_the_prototype(loads: Sequence[Sequence[Compared]]) -> str:
     """Why the figures differ from those of the prototype that the formula was found with."""
-    done = [c for c in loads if c.policies]
+    done = [sections for sections in loads if sections[0].policies]
     rows = [
-        [policy, *(f"{c.policies[policy].mean('hot80'):.2f} ({was[c.section.load]:g})" for c in done)]
+        [policy, *(_beside(policy, sections, was[sections[0].section.load]) for sections in done)]
         for policy, was in PROTOTYPE.items()
     ]
-    headings = ["hot80 (the prototype's)", *(f"{100 * c.section.load:.0f} %" for c in done)]
+    headings = ["hot80 (the prototype's)", *(f"{100 * sections[0].section.load:.0f} %" for sections in done)]
     return f"## Beside the prototype\n\n{PROTOTYPE_WORDS}\n\n{table(headings, rows)}"
+
+
+def _beside(policy: str, sections: Sequence[Compared], was: float) -> str:
+    """A policy's mean in the first section that has it, and the prototype's."""
+    found = [c.policies[policy].mean("hot80") for c in sections if policy in c.policies]
+    return f"{found[0]:.2f} ({was:g})" if found else f"- ({was:g})"
 
 
 def _policy_row(name: str, policy: PolicySummary) -> list[str]:

@@ -124,6 +124,23 @@ def test_a_pod_that_is_not_running_yet_teaches_nothing_and_then_it_does() -> Non
     assert learned_of(observer) == {"shop/Pod/web": 1.0}
 
 
+def test_one_absurd_sample_of_a_pod_teaches_nobody() -> None:
+    core, other = core_of(WIDE, 1), core_of(WIDE, 1)
+    nodes, time = {"a": 1.0, "b": 2.0, "c": 3.0}, 10_000.0
+    core.observer.feed(reading(nodes, {"default/web-a0": 1000.0, "default/web-b0": 1.0}, time), time)
+    other.observer.feed(reading(nodes, {"default/web-b0": 1.0}, time), time)
+    absurd, without = (each.observer.snapshot(time).expected for each in (core, other))
+    assert absurd is not None
+    assert without is not None
+    np.testing.assert_allclose(absurd.cumulants[:, :, 0], without.cumulants[:, :, 0], atol=1e-12)
+
+
+def test_pods_of_nodes_nobody_told_of_are_no_harm() -> None:
+    observer = Observer()
+    observer.feed(reading({}, {"default/web-a0": 1.0}, 1000.0), 1000.0)
+    assert observer.snapshot(1000.0).expected is None
+
+
 def test_a_container_that_was_restarted_is_the_same_pod_and_its_workload_goes_on_learning() -> None:
     observer = observer_of(running_pod("web-0"))
     for minute in range(1, 31):

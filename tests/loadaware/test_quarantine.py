@@ -3,7 +3,15 @@ import math
 import numpy as np
 import pytest
 
-from loadaware.quarantine import ABSURD, FROZEN_RESOLUTIONS, FUTURE_SECONDS, from_the_future, frozen, judge_values
+from loadaware.quarantine import (
+    ABSURD,
+    FROZEN_RESOLUTIONS,
+    FUTURE_SECONDS,
+    from_the_future,
+    frozen,
+    judge_pods,
+    judge_values,
+)
 
 CAPACITY = np.array([[4.0, 16.0]])
 NAN = math.nan
@@ -44,6 +52,14 @@ def test_where_the_capacity_is_not_known_only_the_impossible_is_absurd() -> None
     judged, reasons = judge_values(np.array([[1e12, math.inf]]), np.full((1, 2), NAN))
     np.testing.assert_array_equal(judged, [[1e12, NAN]])
     assert reasons == {0: "absurd"}
+
+
+def test_a_pod_is_judged_by_the_capacity_of_its_node() -> None:
+    usage = np.array([[8.0, 1.0], [8.1, 1.0], [-0.1, 1.0], [np.inf, np.nan], [1000.0, 1.0]])
+    capacity = np.array([[4.0, 4.0], [4.0, 4.0], [4.0, 4.0], [4.0, 4.0], [np.nan, np.nan]])
+    judged = judge_pods(usage, capacity)
+    np.testing.assert_array_equal(judged[:, 0], [8.0, np.nan, np.nan, np.nan, 1000.0])
+    np.testing.assert_array_equal(judged[:, 1], [1.0, 1.0, 1.0, np.nan, 1.0])
 
 
 def test_judging_leaves_the_reading_as_it_was() -> None:
