@@ -64,14 +64,15 @@ PROTOTYPE = {
 """hot80 at three loads; the last is the better of its references."""
 PROTOTYPE_WORDS = """\
 EntropicRisk was found with a prototype, on the same recorded days in a simulator of its own. Chance and the default
-scores come out a little cooler here, the references much cooler. Two differences were looked for: here small bursts are
-more frequent than large ones, and the load includes what nodes use by themselves. Ten runs each at 50 and 65 %: were all
-sizes of bursts as likely, the default would leave 5.3 and 21.2, chance 11.8 and 31.6, the clairvoyant .11 and 5.4; were
-the load besides without what nodes use by themselves, 7.9 and 26.5, 15.8 and 36.7, .37 and 9.9. The prototype lies
-between. Peers have their own rules for pods in flight, here as there; why TargetLoadPacking is cooler here by more than
-the others was not found (with the latest sample instead of a window it is a little cooler still, 1.09 instead of 1.35 on
-three runs at 50 %). The references are stronger here, `offline` above all, which swaps pods, too; so the same share of
-the gap is more here than there. The oracle's share of the gap to `clairvoyant` is what compares."""
+scores come out a little cooler here, the references much cooler. Two differences were looked for: here small bursts
+are more frequent than large ones, and the load includes what nodes use by themselves. Ten runs each at 50 and 65 %:
+were all sizes of bursts as likely, the default would leave 5.3 and 21.2, chance 11.8 and 31.6, the clairvoyant .11 and
+5.4; were the load besides without what nodes use by themselves, 7.9 and 26.5, 15.8 and 36.7, .37 and 9.9. The
+prototype lies between. Peers have their own rules for pods in flight, here as there; why TargetLoadPacking is cooler
+here by more than the others was not found (with the latest sample instead of a window it is a little cooler still,
+1.09 instead of 1.35 on three runs at 50 %). The references are stronger here, `offline` above all, which swaps pods,
+too; so the same share of the gap is more here than there. The oracle's share of the gap to `clairvoyant` is what
+compares."""
 
 
 @dataclass(frozen=True)
