@@ -280,7 +280,9 @@ def _references(loads: Sequence[Compared]) -> str:
     words = (
         "What share of the gap is closed depends on what is taken for perfect. `clairvoyant` decides pod by pod, as a "
         "scheduler must; `offline` moves all pods of the day until nothing more is gained, which no scheduler can. The "
-        "oracle's share is the most that better learning could reach with this formula."
+        "oracle's share is the most that better learning could reach with this formula. Against its own references the "
+        "prototype's oracle closed 91 and 82 % of the hot80 gap at 50 and 65 % load: shares of the gap to "
+        "`clairvoyant` are what compares with it. Where the oracle does not close so much, no learning will."
     )
     headings = [
         "load",
