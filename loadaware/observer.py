@@ -290,11 +290,12 @@ class Observer:
             self._reported_deviation.update(zip(rows.tolist(), deviation, strict=True))
 
     def _capacity_of(self, slots: Ints) -> Floats:
-        """Of the node of the pod in each slot (slot, resource); NaN for a stranger, or one on no node."""
+        """Of the node of the pod in each slot (slot, resource); NaN for a stranger, and where no node is known yet."""
         capacity = np.full((len(slots), self._capacity.shape[1]), np.nan)
         known = np.flatnonzero(slots >= 0)
         rows = self._pods.nodes(slots[known])
-        capacity[known[rows >= 0]] = self._capacity[rows[rows >= 0]]
+        told = (rows >= 0) & (rows < len(self._capacity))
+        capacity[known[told]] = self._capacity[rows[told]]
         return capacity
 
     def _append(self, rows: Ints, usage: Floats, times: Floats) -> None:

@@ -135,10 +135,14 @@ def test_one_absurd_sample_of_a_pod_teaches_nobody() -> None:
     np.testing.assert_allclose(absurd.cumulants[:, :, 0], without.cumulants[:, :, 0], atol=1e-12)
 
 
-def test_pods_of_nodes_nobody_told_of_are_no_harm() -> None:
+@pytest.mark.parametrize("known", [False, True], ids=["a stranger", "a pod told of before its node"])
+def test_pods_of_nodes_nobody_told_of_are_no_harm(known: bool) -> None:
     observer = Observer()
+    if known:
+        pod = make_pod("web-a0", cpu=1.0, memory=GIB, node="a", phase="Running", bound_at=0.0)
+        observer.tell(PodSeen(pod), 0.0)
     observer.feed(reading({}, {"default/web-a0": 1.0}, 1000.0), 1000.0)
-    assert observer.snapshot(1000.0).expected is None
+    assert (observer.snapshot(1000.0).expected is not None) == known
 
 
 def test_a_container_that_was_restarted_is_the_same_pod_and_its_workload_goes_on_learning() -> None:
