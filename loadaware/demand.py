@@ -10,9 +10,12 @@ At every reading, with x = usage / request of pod i of workload w, and y = usage
     r_i = (s1 + b r_w)/(s0 + b)     v_i = (s2 + b (v_w + r_w^2))/(s0 + b) - r_i^2          b = 10 samples
     expected usage of a pod: mean r_i * request, deviation sqrt(v_i) * request
 
-and the third moment t about the mean by the same shrinkage: load that is mostly low and now and then very high has a
-large one, and is more dangerous than its deviation tells. Skew, (t_i)^(1/3) * request, is none where it is negative,
-and bounded by the deviation.
+    t_w = (W0 t(W) + a p_w^3 t_u)/(W0 + a)        t_i = (s0 t(s) + b t_w)/(s0 + b)
+
+t is the third moment about the mean: load that is mostly low and now and then very high has a large one, and is more
+dangerous than its deviation tells. t(s) is what sums tell by themselves, t_u its average over workloads, each about its
+own mean: that workloads differ makes the mean of one uncertain, not its peaks rare. A workload never seen leans on the
+cluster's sums, t(G). Skew, (t_i)^(1/3) * request, is none where t is negative, and bounded by the deviation.
 
 p_w is what the names of a workload tell of its level relative to others (see prior.py), 1 if they tell nothing. A pod
 of a workload that was never measured is expected to use p_w r_g of its request.
@@ -80,10 +83,9 @@ class Ratios:
     third: Floats
 
     @classmethod
-    def of(cls, mean: Floats, square: Floats, cube: Floats) -> "Ratios":
-        """From the means of x, x^2 and x^3."""
+    def of(cls, mean: Floats, square: Floats, third: Floats) -> "Ratios":
+        """From the means of x and x^2, and the third moment about the mean."""
         variance = np.maximum(square - mean**2, LEAST_VARIANCE)
-        third = cube - 3.0 * mean * square + 2.0 * mean**3
         return cls(mean, variance, np.clip(third, 0.0, MOST_SKEWNESS * variance**1.5))
 
     def times(self, scale: Floats) -> "Ratios":
@@ -121,6 +123,8 @@ class Demand:
         self._prior = Prior(count)
         self._cluster: Floats = np.zeros((count, POWERS))
         self._cluster_time = -np.inf
+        self._usual_third: Floats = np.zeros(count)
+        """Third moment of a workload about its own mean, averaged over all as the cluster's sums are."""
         self._ratios: Ratios | None = None
         """Of every workload, until something is learned or forgotten."""
 
@@ -255,6 +259,8 @@ class Demand:
         weights = decay[:, None] * self._requests[:count]
         relative = rescaled(sums, 1.0 / self._prior.levels(traits))
         self._cluster = (weights[:, :, None] * relative).sum(axis=0)
+        seen = weights * samples
+        self._usual_third = (seen * own_third(relative)).sum(axis=0) / np.maximum(seen.sum(axis=0), 1e-12)
         self._cluster_time = now
 
     # -- What follows from it ---------------------------------------------------------------------------------------
@@ -265,8 +271,7 @@ class Demand:
         known = weight > 0
         mean = np.divide(self._cluster[:, 1], weight, out=np.full(len(weight), UNLEARNED_RATIO), where=known)
         square = np.divide(self._cluster[:, 2], weight, out=mean**2 + UNLEARNED_VARIANCE, where=known)
-        cube = np.divide(self._cluster[:, 3], weight, out=symmetric(mean, square), where=known)
-        return Ratios.of(mean, square, cube)
+        return Ratios.of(mean, square, own_third(self._cluster))
 
     def workload_ratios(self) -> Ratios:
         """Of every workload, by number: what it learned, shrunk towards what names tell and the cluster."""
@@ -274,7 +279,7 @@ class Demand:
             return self._ratios
         count, cluster = len(self._names), self.cluster_ratios()
         levels = self._prior.levels(self._traits[:count])
-        prior = cluster.times(levels)
+        prior = Ratios(cluster.mean, cluster.variance, self._usual_third).times(levels)
         self._ratios = _shrunk(self._workloads[:count], prior, self._settings.workload_prior_samples)
         return self._ratios
 
@@ -310,7 +315,11 @@ class Demand:
             "inferred": self._inferred[:count].copy(),
         }
         workloads |= {f"word_{trait}": self._traits[:count, column].copy() for column, trait in enumerate(TRAITS)}
-        cluster: dict[str, Column] = {**as_columns(self._cluster[None]), "times": np.array([self._cluster_time])}
+        cluster: dict[str, Column] = {
+            **as_columns(self._cluster[None]),
+            "thirds": self._usual_third[None],
+            "times": np.array([self._cluster_time]),
+        }
         return {
             "cluster": Table(("cluster",), cluster),
             "workloads": Table(tuple(self._names), workloads),
@@ -324,6 +333,7 @@ class Demand:
         newer = bool(len(theirs.names) and theirs.times[0] > self._cluster_time)
         if newer:
             self._cluster = from_columns(theirs, len(self._units))[0]
+            self._usual_third = theirs.floats("thirds", len(self._units))[0]
             self._cluster_time = float(theirs.times[0])
         words = self._prior.restore(tables.get("words", Table()), newer=newer)
         self._restore_workloads(tables.get("workloads", Table()), np.concatenate([[SILENT], words]))
@@ -474,8 +484,15 @@ def _shrunk(sums: Floats, prior: Ratios, samples: float) -> Ratios:
     squared = prior.variance + prior.mean**2
     mean = (sums[..., 1] + samples * prior.mean) / weight
     square = (sums[..., 2] + samples * squared) / weight
-    cube = (sums[..., 3] + samples * (prior.third + symmetric(prior.mean, squared))) / weight
-    return Ratios.of(mean, square, cube)
+    third = (sums[..., 0] * own_third(sums) + samples * prior.third) / weight
+    return Ratios.of(mean, square, third)
+
+
+def own_third(sums: Floats) -> Floats:
+    """The third moment about the mean that sums (..., power) tell by themselves; none if negative."""
+    count = np.maximum(sums[..., 0], 1e-12)
+    mean, square, cube = (sums[..., power] / count for power in (1, 2, 3))
+    return np.maximum(cube - symmetric(mean, square), 0.0)
 
 
 def symmetric(mean: Floats, square: Floats) -> Floats:

@@ -23,7 +23,7 @@ MAJOR, MINOR = 1, 1
 LONGEST_HEADER = 100
 MOST_RESOURCES = 256
 _TYPES = {"f8": "<f8", "i8": "<i8"}
-_AMOUNTS = frozenset({"sums", "cubes", "counts", "bases", "requests", "workloads"})
+_AMOUNTS = frozenset({"sums", "cubes", "thirds", "counts", "bases", "requests", "workloads"})
 """Columns that hold finite numbers, none below zero."""
 
 

@@ -1,6 +1,7 @@
 """What was learned, as a value: tables of named columns, to be kept on disk, handed over, or looked at.
 
-    cluster     one row             sums (row, resource, power 0..2), cubes (row, resource: power 3), times
+    cluster     one row             sums (row, resource, power 0..2), cubes (row, resource: power 3), thirds (row,
+                                    resource: what is usual of a workload, see demand.py), times
     workloads   by name             sums, cubes, times, bases (what one pod is taken to request), requests (what one
                                     pod of it requested when last seen, 0 for nothing), inferred (how many of the
                                     samples are guesses), word_<trait> (row number + 1, 0 for none)
