@@ -60,6 +60,15 @@ def test_rare_high_peaks_are_told_from_a_steady_swing_of_the_same_deviation() ->
     assert swing == pytest.approx(0.0, abs=0.01)
 
 
+def test_steady_pods_have_no_skew_however_much_workloads_differ() -> None:
+    """Where the cluster's spread counted as peaks, a calm pod known for minutes would be feared more than a hot one."""
+    demand = demand_of("calm", "hot")
+    for minute in range(5):
+        learn(demand, {0: 0.8, 1: 7.2}, minute * 60.0)
+    assert demand.cluster_ratios().variance[0] > 9.0
+    assert demand.pod_expectations(np.array([0, 1])).skew[:, 0].tolist() == pytest.approx([0.0, 0.0], abs=1e-4)
+
+
 def test_a_few_pods_with_tiny_requests_do_not_make_everybody_skewed() -> None:
     """Five of a hundred steady pods request 10m and use thirty times that: cubed they would rule the cluster."""
     demand = Demand((CPU, MEMORY))
