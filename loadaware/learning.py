@@ -24,7 +24,7 @@ from loadaware.expected import Expected, expect
 from loadaware.kin import Kin, kin_of
 from loadaware.pods import PodTable
 from loadaware.rest import Rest, median_known
-from loadaware.usage import Usage
+from loadaware.usage import CUMULANTS, Usage
 from loadaware.window import Bools, Ints
 from loadaware.workload import workload_of, workloads_named_like
 
@@ -149,7 +149,8 @@ class Learning:
     def expected(self, rows: Ints, positions: Ints, capacity: Floats, measured: Bools) -> Expected | None:
         """For a snapshot of these rows (row -> position); None while nothing was ever learned.
 
-        A node that was never `measured` is expected to be no emptier than the median node: missing is never idle.
+        A node that was never `measured` is expected to be no emptier, and no steadier, than the median node: missing is
+        never idle.
         """
         if not self.demand.learned:
             return None
@@ -165,7 +166,9 @@ class Learning:
             Usage(usage.mean[here], usage.deviation[here], usage.skew[here]),
             len(names),
         )
-        cumulants[:, 0] = no_emptier_than_usual(np.maximum(cumulants[:, 0], 0.0), capacity, measured)
+        for power in range(CUMULANTS):
+            told = np.maximum(cumulants[:, power], 0.0)
+            cumulants[:, power] = no_emptier_than_usual(told, capacity ** (power + 1), measured)
         return Expected(
             cumulants=cumulants,
             workloads=names,
