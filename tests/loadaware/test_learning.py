@@ -63,6 +63,15 @@ def test_a_node_known_by_its_pods_is_judged_by_them_and_never_as_emptier_than_th
     assert found["a"] > found["b"] > found["c"]
 
 
+def test_a_node_that_was_never_measured_is_no_steadier_than_the_median() -> None:
+    core = core_of(WIDE, 0)
+    expected = core.snapshot.expected
+    assert expected is not None
+    *measured, silent = (expected.variance[core.snapshot.index[name], 0] for name in (*MEASURED, "silent"))
+    assert silent == pytest.approx(np.median(measured))
+    assert silent > 0
+
+
 def test_a_full_one_is_seen_to_be_full() -> None:
     found = scores(core_of(WIDE, 6))
     assert found["silent"] < found["c"]
