@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.reading import Floats
-from loadaware.demand import grouped
+from loadaware.ratios import grouped
 from loadaware.window import Ints
 
 LEAST_VARIANCE = 1e-12

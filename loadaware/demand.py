@@ -45,6 +45,7 @@ from collectors.reading import CPU, MEMORY, Floats
 from loadaware.demand_state import Column, Table
 from loadaware.kin import TRAITS, UNKNOWN, Kin
 from loadaware.prior import SILENT, Prior, Told
+from loadaware.ratios import POWERS, Ratios, as_columns, from_columns, grouped, own_third, powers_of, rescaled, shrunk
 from loadaware.usage import Usage
 from loadaware.window import Bools, Ints
 from loadaware.workload import is_of_many_sizes
@@ -54,11 +55,6 @@ UNIT_REQUESTS = {CPU: 1.0, MEMORY: 2.0**30}
 UNLEARNED_RATIO = 1.0
 UNLEARNED_VARIANCE = 0.25
 """Before anything was measured: a pod uses what it requests, give or take half."""
-LEAST_VARIANCE = 1e-6
-POWERS = 4
-MOST_SKEWNESS = 4.0
-"""Third moment / deviation^3 at most: that of a peak in one sample of twenty. Usage / request of a few pods with tiny
-requests, or one wrong sample, would otherwise rule the third moment of everybody who leans on the cluster."""
 
 
 @dataclass(frozen=True)
@@ -72,29 +68,6 @@ class DemandSettings:
     most_workloads: int = 50_000
     names: bool = True
     """Whether names tell of workloads that were never seen (see prior.py)."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ratios:
-    """Usage / request: mean, variance and third moment about the mean. Axes (..., resource)."""
-
-    mean: Floats
-    variance: Floats
-    third: Floats
-
-    @classmethod
-    def of(cls, mean: Floats, square: Floats, third: Floats) -> "Ratios":
-        """From the means of x and x^2, and the third moment about the mean."""
-        variance = np.maximum(square - mean**2, LEAST_VARIANCE)
-        return cls(mean, variance, np.clip(third, 0.0, MOST_SKEWNESS * variance**1.5))
-
-    def times(self, scale: Floats) -> "Ratios":
-        """Of scale * x."""
-        return Ratios(scale * self.mean, scale**2 * self.variance, scale**3 * self.third)
-
-    def usage(self, requests: Floats) -> Usage:
-        """Of pods that request so much."""
-        return Usage(self.mean * requests, np.sqrt(self.variance) * requests, np.cbrt(self.third) * requests)
 
 
 class Demand:
@@ -204,7 +177,7 @@ class Demand:
         if not len(slots):
             return
         requests, workloads = self._pod_requests[slots], self._workload_of_pod[slots]
-        powers = _powers(usage / requests)
+        powers = powers_of(usage / requests)
         age = np.where(np.isfinite(self._pod_times[slots]), times - self._pod_times[slots], 0.0)
         decay = 0.5 ** (age / self._settings.pod_half_life_seconds)
         self._pods[slots] = self._pods[slots] * decay[:, None, None] + powers
@@ -221,7 +194,7 @@ class Demand:
             return
         requests, workloads = self._pod_requests[slots], self._workload_of_pod[slots]
         bases = self._bases(workloads, requests)
-        powers = _powers(usage / bases)
+        powers = powers_of(usage / bases)
         doubt = doubt / bases**2 * powers[:, :, 0]
         powers[:, :, 2] += doubt
         powers[:, :, 3] += 3.0 * powers[:, :, 1] * doubt
@@ -280,7 +253,7 @@ class Demand:
         count, cluster = len(self._names), self.cluster_ratios()
         levels = self._prior.levels(self._traits[:count])
         prior = Ratios(cluster.mean, cluster.variance, self._usual_third).times(levels)
-        self._ratios = _shrunk(self._workloads[:count], prior, self._settings.workload_prior_samples)
+        self._ratios = shrunk(self._workloads[:count], prior, self._settings.workload_prior_samples)
         return self._ratios
 
     def workload_bases(self) -> Floats:
@@ -300,8 +273,8 @@ class Demand:
         requests = self._pod_requests[slots]
         learned = self._workloads[numbers, :, 0] > 0
         scale = np.where(learned, self._bases(numbers, requests), requests) / requests
-        theirs = Ratios(workloads.mean[numbers], workloads.variance[numbers], workloads.third[numbers]).times(scale)
-        return _shrunk(self._pods[slots], theirs, self._settings.pod_prior_samples).usage(requests)
+        theirs = workloads.at(numbers).times(scale)
+        return shrunk(self._pods[slots], theirs, self._settings.pod_prior_samples).usage(requests)
 
     # -- Kept beyond this process: see demand_state ------------------------------------------------------------------
 
@@ -383,7 +356,7 @@ class Demand:
         known = (numbers >= 0) & ~np.isnan(usage).all(axis=1)
         if known.any():
             numbers, usage, requests = numbers[known], usage[known], self._or_unit(requests[known])
-            self._learn_workloads(numbers, _powers(usage / self._bases(numbers, requests)), time)
+            self._learn_workloads(numbers, powers_of(usage / self._bases(numbers, requests)), time)
             self._learn_cluster(time)
 
     # -- Room -------------------------------------------------------------------------------------------------------
@@ -454,61 +427,3 @@ class Demand:
             array[: len(kept)] = kept
         living = self._workload_of_pod < count
         self._workload_of_pod[living] = np.maximum(new_number[self._workload_of_pod[living]], 0)
-
-
-def grouped(groups: Ints, values: Floats, count: int) -> Floats:
-    """Sums of values (item, ...) per group (group, ...)."""
-    flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
-    sums = np.empty((count, flat.shape[1]))
-    for column in range(flat.shape[1]):
-        sums[:, column] = np.bincount(groups, flat[:, column], minlength=count)
-    return sums.reshape(count, *values.shape[1:])
-
-
-def rescaled(sums: Floats, scale: Floats) -> Floats:
-    """Sums (..., resource, power) of scale * x (..., resource) in place of x."""
-    square = scale * scale
-    return sums * np.stack([np.ones_like(scale), scale, square, square * scale], axis=-1)
-
-
-def _powers(x: Floats) -> Floats:
-    """(1, x, x^2, x^3) of each, nothing at all where x was not measured. Axes (pod, resource, power)."""
-    measured = ~np.isnan(x)
-    x = np.where(measured, x, 0.0)
-    return rescaled(measured.astype(np.float64)[..., None], x)
-
-
-def _shrunk(sums: Floats, prior: Ratios, samples: float) -> Ratios:
-    """From sums (..., resource, power), as if the prior had been seen so many times."""
-    weight = sums[..., 0] + samples
-    squared = prior.variance + prior.mean**2
-    mean = (sums[..., 1] + samples * prior.mean) / weight
-    square = (sums[..., 2] + samples * squared) / weight
-    third = (sums[..., 0] * own_third(sums) + samples * prior.third) / weight
-    return Ratios.of(mean, square, third)
-
-
-def own_third(sums: Floats) -> Floats:
-    """The third moment about the mean that sums (..., power) tell by themselves; none if negative."""
-    count = np.maximum(sums[..., 0], 1e-12)
-    mean, square, cube = (sums[..., power] / count for power in (1, 2, 3))
-    return np.maximum(cube - symmetric(mean, square), 0.0)
-
-
-def symmetric(mean: Floats, square: Floats) -> Floats:
-    """The mean of x^3 where x lies as far above its mean as below: its third moment about it is 0."""
-    return 3.0 * mean * square - 2.0 * mean**3
-
-
-def as_columns(sums: Floats) -> dict[str, Column]:
-    """Sums (row, resource, power) as columns: see demand_state."""
-    return {"sums": sums[..., :3].copy(), "cubes": sums[..., 3].copy()}
-
-
-def from_columns(table: Table, resources: int) -> Floats:
-    """Such columns as sums; of a state that has no cubes to these sums all is taken to be symmetric."""
-    sums, cubes = table.floats("sums", resources, 3), table.columns.get("cubes")
-    if cubes is None or cubes.shape != sums.shape[:2] or not sums.any():
-        count = np.maximum(sums[..., 0], 1e-12)
-        cubes = np.maximum(sums[..., 0] * symmetric(sums[..., 1] / count, sums[..., 2] / count), 0.0)
-    return np.concatenate([sums, cubes[..., None]], axis=-1)

@@ -28,8 +28,9 @@ from typing import Any
 import numpy as np
 
 from collectors.reading import CPU, MEMORY, Floats
-from loadaware.demand import LEAST_VARIANCE, UNIT_REQUESTS, DemandSettings
+from loadaware.demand import UNIT_REQUESTS, DemandSettings
 from loadaware.demand_state import DemandState
+from loadaware.ratios import LEAST_VARIANCE
 from loadaware.window import Bools, Ints
 from loadaware.workload import is_of_many_sizes
 

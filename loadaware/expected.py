@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from collectors.reading import Floats
-from loadaware.demand import Ratios, grouped
 from loadaware.kin import UNKNOWN, Kin
 from loadaware.prior import Told
+from loadaware.ratios import Ratios, grouped
 from loadaware.siblings import Siblings
 from loadaware.usage import Usage
 from loadaware.window import Ints
@@ -73,8 +73,7 @@ class Expected:
             return self.cluster_ratios.times(self.told.level(kin)).usage(request)
         if self.bases is not None:
             request = np.where(np.isnan(self.bases[number]), request, self.bases[number])
-        ratios = self.workload_ratios
-        return Ratios(ratios.mean[number], ratios.variance[number], ratios.third[number]).usage(request)
+        return self.workload_ratios.at(number).usage(request)
 
 
 def expect(

@@ -18,11 +18,12 @@ from collectors.reading import Floats
 from loadaware.apportioning import apportion
 from loadaware.awaited import Awaited
 from loadaware.changes import PlainUsage
-from loadaware.demand import Demand, DemandSettings, Ratios, from_columns, grouped
+from loadaware.demand import Demand, DemandSettings
 from loadaware.demand_state import DemandState, Table
 from loadaware.expected import Expected, expect
 from loadaware.kin import Kin, kin_of
 from loadaware.pods import PodTable
+from loadaware.ratios import Ratios, from_columns, grouped
 from loadaware.rest import Rest, median_known
 from loadaware.usage import CUMULANTS, Usage
 from loadaware.window import Bools, Ints

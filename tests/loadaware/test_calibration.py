@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from loadaware.calibration import calibration
-from loadaware.demand import Ratios
 from loadaware.expected import Expected
+from loadaware.ratios import Ratios
 from loadaware.snapshot import Snapshot
 from loadaware.window import Statistics
 

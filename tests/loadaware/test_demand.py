@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.reading import CPU, MEMORY
-from loadaware.demand import LEAST_VARIANCE, MOST_SKEWNESS, UNLEARNED_RATIO, Demand, DemandSettings
+from loadaware.demand import UNLEARNED_RATIO, Demand, DemandSettings
+from loadaware.ratios import LEAST_VARIANCE, MOST_SKEWNESS
 
 GIB = 2.0**30
 HOUR = 3600.0
