@@ -17,6 +17,8 @@ PLAIN_SCHEDULER = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 """
+COUNTED = 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"}'
+"""A binding is known to the API server, and so to everybody, before kube-scheduler counts it."""
 
 
 def test_the_api_server_answers_and_knows_its_version(api: KubernetesApi) -> None:
@@ -68,7 +70,7 @@ def test_a_plain_scheduler_binds_a_pod_to_the_node_that_has_room(
     with control_plane.start_scheduler(PLAIN_SCHEDULER) as scheduler:
         api.add_pod("hungry", requests={"cpu": "4", "memory": "1Gi"})
         assert api.node_of("hungry") == "large"
-        assert 'scheduler_schedule_attempts_total{profile="default-scheduler"' in scheduler.metrics()
+        wait_for(lambda: COUNTED in scheduler.metrics(), 10, "the attempt, counted after the binding")
 
 
 def test_a_second_scheduler_starts_after_the_first_has_stopped(control_plane: ControlPlane, api: KubernetesApi) -> None:
