@@ -10,6 +10,7 @@ A recorded curve says *how much*, too: machines differ in their means, and that 
 learned. The scenario's scale takes care of the load.
 """
 
+import tokenize
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -23,6 +24,17 @@ from loadaware.simulation.curves import DAY_SECONDS
 from loadaware.simulation.noise import Ints
 
 MEMBER = "cpu_percent"
+UNREADABLE = (
+    OSError,
+    ValueError,
+    TypeError,
+    EOFError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+)
+"""What a file that was cut off, changed on its way or packed in another manner can raise."""
 
 
 @dataclass
@@ -84,11 +96,17 @@ def load_traces(folder: str, dataset: str | None = None) -> tuple[Traces, ...]:
 
 def _load(file: Path) -> Traces:
     try:
-        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as members:
-            if MEMBER not in members:
-                raise TracesError(str(file), f"has no array {MEMBER}")
-            percent = np.asarray(members[MEMBER], dtype=np.float64)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        with file.open("rb") as opened:
+            if not zipfile.is_zipfile(opened):
+                raise TracesError(
+                    str(file), "cannot be read as traces: not an .npz as numpy.savez makes it, or cut off"
+                )
+            opened.seek(0)
+            with np.load(opened, allow_pickle=False) as members:
+                if MEMBER not in members:
+                    raise TracesError(str(file), f"has no array {MEMBER}")
+                percent = np.asarray(members[MEMBER], dtype=np.float64)
+    except UNREADABLE as error:
         raise TracesError(str(file), f"cannot be read as traces: {error}") from error
     return Traces(file.stem, _checked(percent, str(file)) / 100.0)
 

@@ -103,6 +103,35 @@ def test_a_damaged_compressed_file_is_told(tmp_path: Path, place: int) -> None:
         load_traces(str(tmp_path))
 
 
+def test_whatever_byte_is_damaged_a_file_is_read_or_told(tmp_path: Path) -> None:
+    file = tmp_path / "lab-1.npz"
+    write(tmp_path, file.name, np.arange(12.0).reshape(3, 4))
+    whole = file.read_bytes()
+    told = 0
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x01
+        file.write_bytes(damaged)
+        try:
+            load_traces(str(tmp_path))
+        except TracesError:
+            told += 1
+    assert told > len(whole) / 2
+
+
+def test_an_array_that_is_no_archive_is_told(tmp_path: Path) -> None:
+    np.save(tmp_path / "lab-1.npy", np.ones((2, 2)))
+    (tmp_path / "lab-1.npy").rename(tmp_path / "lab-1.npz")
+    with pytest.raises(TracesError, match=r"lab-1\.npz: cannot be read as traces: not an \.npz"):
+        load_traces(str(tmp_path))
+
+
+def test_an_array_of_something_else_is_told(tmp_path: Path) -> None:
+    write(tmp_path, "lab-1.npz", np.zeros((2, 2), dtype=[("cpu", float), ("memory", float)]))
+    with pytest.raises(TracesError, match="cannot be read as traces"):
+        load_traces(str(tmp_path))
+
+
 def test_a_cut_off_file_is_told(tmp_path: Path) -> None:
     write(tmp_path, "lab-1.npz", np.random.default_rng(1).integers(0, 100, (50, 50)))
     whole = (tmp_path / "lab-1.npz").read_bytes()
