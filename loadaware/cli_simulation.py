@@ -153,6 +153,6 @@ def simulate(  # noqa: PLR0917 - click passes options by name
         remark(f"{stopped}{kept}")
         sys.exit(EXIT_INTERRUPTED)
     result = simulating.summary(outcomes)
+    print_json(simulating.as_json(plan, result)) if output == "json" else simulating.print_table(plan, result)
     if plot:
         simulating.write_picture(plan, result, plot)
-    print_json(simulating.as_json(plan, result)) if output == "json" else simulating.print_table(plan, result)

@@ -1,6 +1,7 @@
 """`loadaware simulate`: policies compared on the same simulated days. Checks everything, runs, shows."""
 
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 POLICIES = ("default", "TargetLoadPacking*3+default", "EntropicRisk*3+default", "clairvoyant")
 """What is compared if nothing is asked for: the baseline, a well-known peer, our default, a bound."""
-SEEDS_TRIED = 20
-"""Scenarios that are made before anything runs, to see whether the load can be met."""
+MANY_SEEDS = 20
+"""Making more scenarios than this, only to see whether the load can be met, takes long enough to say so."""
 LINE_SECONDS = 15.0
 """Between two lines of progress where there is no terminal."""
 WIDEST = 1000
@@ -38,8 +39,8 @@ NARROW = ("hot80", "unserved", "p99")
 LEGEND = (
     "Means over the runs, in percent: node-time above 80 / 90 % (hot80, hot90), CPU wanted and not had (unserved),\n"
     "spread of utilization across nodes (std), utilization exceeded 1 % of the time (p99), pods never placed\n"
-    "(pending), replicas that share a node (together). Gap closed: 0 is the default, 100 the best reference;\n"
-    "95 % intervals over the runs."
+    "(pending), replicas that share a node (together), node-time above 90 % of memory (memory90). Gap closed: 0 is\n"
+    "the default, 100 the best reference; 95 % intervals over the runs."
 )
 
 
@@ -76,6 +77,12 @@ class Plan:
         return [Trial(self.setup, dataset, seed, policy) for seed in self.seeds for policy in self.policies]
 
     @property
+    def days_used(self) -> list[str]:
+        """The recorded days that the seeds take, in order of name."""
+        days = next(iter(self.days.values()), ())
+        return sorted({day.name for seed in self.seeds if (day := day_of(days, seed)) is not None})
+
+    @property
     def title(self) -> str:
         """What is compared, in words."""
         machines, options = self.setup.scenario.machines, self.options
@@ -98,8 +105,16 @@ def plan(options: Options) -> Plan:
     days = {} if options.traces is None else {options.dataset or "": load_traces(options.traces, options.dataset)}
     seeds = tuple(range(options.first_seed, options.first_seed + options.seeds))
     made = Plan(options, setup, policies, seeds, days)
+    _remark_on_days(made)
     _check_load(made)
     return made
+
+
+def _remark_on_days(made: Plan) -> None:
+    """Which of several data sets are used is easily missed."""
+    found = sorted({day.name.partition("-")[0] for days in made.days.values() for day in days})
+    if len(found) > 1:
+        _say(f"{made.options.traces} holds {', '.join(found)}; runs follow {', '.join(made.days_used)} (see --dataset)")
 
 
 def setup_of(options: Options) -> Setup:
@@ -119,7 +134,9 @@ def setup_of(options: Options) -> Setup:
 
 
 def _check_load(made: Plan) -> None:
-    for seed in made.seeds[:SEEDS_TRIED]:
+    if len(made.seeds) > MANY_SEEDS:
+        _say(f"first {len(made.seeds)} scenarios are made, to see whether the load can be met in all of them")
+    for seed in made.seeds:
         try:
             make_stage(made.setup, day_of(next(iter(made.days.values()), ()), seed), seed)
         except UnreachableLoadError as error:
@@ -133,6 +150,10 @@ def check_picture(file: str) -> None:
         raise ConfigError("--plot", "", f"a picture is written as SVG, not as {path.suffix or file!r}", "name it *.svg")
     if not path.parent.is_dir():
         raise ConfigError("--plot", "", f"there is no folder {path.parent}")
+    if path.is_dir():
+        raise ConfigError("--plot", "", f"{file} is a folder", "name a file in it")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ConfigError("--plot", "", f"{file} cannot be written")
 
 
 def open_store(file: str, days: Days) -> RunStore:
@@ -237,7 +258,7 @@ class Lines:
         self._done = done
         self._begun = self._said = clock()
         if done:
-            self._say(f"{done} of {total} runs are done already")
+            _say(f"{done} of {total} runs are done already")
 
     def hear(self, trial: Trial, share: float) -> None:
         """Only finished runs are worth a line."""
@@ -250,11 +271,13 @@ class Lines:
             return
         self._said = now
         left = (now - self._begun) / (self._done - self._before) * (self._total - self._done)
-        self._say(f"{self._done} of {self._total} runs, about {duration(left)} left")
+        _say(f"{self._done} of {self._total} runs, about {duration(left)} left")
 
-    def _say(self, text: str) -> None:
-        sys.stderr.write(f"loadaware: {text}\n")
-        sys.stderr.flush()
+
+def _say(text: str) -> None:
+    """A line beside the output."""
+    sys.stderr.write(f"loadaware: {text}\n")
+    sys.stderr.flush()
 
 
 def as_json(made: Plan, policies: Mapping[str, PolicySummary]) -> dict[str, Any]:
@@ -266,7 +289,7 @@ def as_json(made: Plan, policies: Mapping[str, PolicySummary]) -> dict[str, Any]
         "settings": list(made.options.settings),
         "nodes": made.setup.scenario.machines.nodes,
         "hours": made.options.hours,
-        "traces": [day.name for days in made.days.values() for day in days],
+        "traces": made.days_used,
         "policies": {name: _policy_json(policy) for name, policy in policies.items()},
     }
 
@@ -319,8 +342,12 @@ def _table(policies: Mapping[str, PolicySummary], figures: Sequence[str]) -> "Ta
         table.add_column(heading, justify="right")
     for name, policy in policies.items():
         closed = [_gap_text(policy, metric) for metric in ("hot80", "unserved")] if gaps else []
-        table.add_row(name, *(f"{policy.mean(figure):.{_digits(figure)}f}" for figure in figures), *closed)
+        table.add_row(name, *(_mean_text(policy.mean(figure), _digits(figure)) for figure in figures), *closed)
     return table
+
+
+def _mean_text(mean: float, digits: int) -> str:
+    return "-" if math.isnan(mean) else f"{mean:.{digits}f}"
 
 
 def _digits(figure: str) -> int:

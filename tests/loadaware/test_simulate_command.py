@@ -1,6 +1,7 @@
 """`loadaware simulate` from the outside: figures, refusals, and being stopped."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -108,6 +109,37 @@ def test_bad_input_is_refused_in_one_line_before_anything_runs(arguments: list[s
     assert message in told
     assert "runs" not in told
     assert "Traceback" not in told
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "folder.svg"
+    folder.mkdir()
+    assert refused("--plot", str(folder)) == f"loadaware: --plot: {folder} is a folder; name a file in it\n"
+
+
+def test_a_load_that_one_of_many_seeds_cannot_meet_is_refused_before_anything_runs() -> None:
+    result = run("--nodes", "2", "--hours", "0.5", "--warm-up", "0", "--load", "0.05", "--seeds", "60")
+    assert result.exit_code == 2, result.output
+    first, told = result.stderr.splitlines()
+    assert first == "loadaware: first 60 scenarios are made, to see whether the load can be met in all of them"
+    assert "--load: seed " in told
+
+
+def test_of_several_data_sets_the_days_that_are_used_are_named(traces: str, tmp_path: Path) -> None:
+    for name in ("lab-1", "lab-2"):
+        shutil.copy(Path(traces, f"{name}.npz"), tmp_path)
+    shutil.copy(Path(traces, "lab-1.npz"), tmp_path / "field-1.npz")
+    asked = [*SIZE, "--policy", "random", "--jobs", "1", "--traces", str(tmp_path), "--output", "json"]
+    result = run(*asked)
+    assert f"loadaware: {tmp_path} holds field, lab; runs follow field-1, lab-1 (see --dataset)" in result.stderr
+    assert json.loads(result.stdout)["traces"] == ["field-1", "lab-1"]
+    assert "holds" not in run(*asked, "--dataset", "lab").stderr
+
+
+def test_what_is_not_a_number_is_a_dash_in_the_table() -> None:
+    told = run("--nodes", "2", "--hours", "0.1", "--warm-up", "0", "--seeds", "1", "--policy", "random", "--jobs", "1")
+    assert told.exit_code == 0, told.output
+    assert "nan" not in told.stdout
 
 
 def test_recorded_days_of_which_none_is_meant_are_refused(traces: str) -> None:
