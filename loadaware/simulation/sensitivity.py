@@ -71,7 +71,8 @@ SENSITIVITY: Mapping[str, Circumstance] = {
     "uncorrelated": Circumstance("replicas peak each at its own time", _scenario("workloads", shared=0.0)),
     "smoothed": Circumstance("usage through a running mean of one hour: no spikes", _smoothing(3600.0)),
     "20-nodes": Circumstance(
-        "20 nodes instead of 100: one burst is a large part of the cluster", _scenario("machines", nodes=20)
+        "20 nodes instead of 100, and no burst is cut to fit: one can be a large part of the cluster",
+        lambda setup: _scenario("arrivals", largest_burst=1.0)(_scenario("machines", nodes=20)(setup)),
     ),
     "tight": Circumstance(
         "requests fill 88 % of the cluster: little choice is left", _scenario("arrivals", requests=0.88)

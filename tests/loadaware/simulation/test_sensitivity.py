@@ -16,7 +16,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "high-churn": {"scenario.arrivals.lifetime_median_seconds": 1_800.0},
     "uncorrelated": {"scenario.workloads.shared": 0.0},
     "smoothed": {"smoothing_seconds": 3600.0},
-    "20-nodes": {"scenario.machines.nodes": 20},
+    "20-nodes": {"scenario.machines.nodes": 20, "scenario.arrivals.largest_burst": 1.0},
     "tight": {"scenario.arrivals.requests": 0.88},
     "small-pods": {
         "scenario.workloads.request_median_cores": 0.2,
