@@ -10,6 +10,7 @@ It takes hours: run it in a clone of its own that nobody edits meanwhile.
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -51,14 +52,25 @@ def main() -> None:
 def arguments_of(given: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", default="", help="folder of recorded days; generated usage without it")
-    parser.add_argument("--runs", type=int, default=10, help="paired runs of each comparison")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--runs", type=at_least(1), default=10, help="paired runs of each comparison")
+    parser.add_argument("--jobs", type=at_least(1), default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--store", default="", help="file of finished runs; outside the checkout without it")
     parser.add_argument("--report", action="store_true", help="write the page from what there is, run nothing")
-    parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument("--nodes", type=at_least(2), default=100)
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--warm-up", type=float, default=6.0)
     return parser.parse_args(given)
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """A whole number that is not below; argparse tells what is wrong otherwise."""
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of {least} or more")
+        return int(text)
+
+    return number
 
 
 def days_of(folder: str) -> Days:

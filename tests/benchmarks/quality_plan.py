@@ -1,9 +1,10 @@
 """What `make benchmark-quality` compares: loads, policies, circumstances, in the order in which they are worth having.
 
 Every section is a comparison of some policies on the same stages. The scorers that can win are run as often as asked,
-alone and beside the default; the others, which are far behind, less often, and so are other weights and circumstances.
-Whoever turns out to be ahead of the best contender of a peer there is then run as often as that one. Peers are as they
-are shipped, with their own rules for pods in flight; what our pipeline makes of their formulas is a section of its own.
+alone and beside the default; the others, which are far behind, less often, and so are other weights, circumstances and
+further data sets. Who turns out to be ahead of a peer's contenders there is then run as often as those. Peers are as
+they are shipped, with their own rules for pods in flight; what our pipeline makes of their formulas is a section of its
+own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ OURS = "EntropicRisk*3+default"
 CONTENDERS = ("EntropicRisk", "Trimaran/TargetLoadPacking")
 """Ours, and the best of the peers."""
 KOORDINATOR = "Koordinator/LoadAwareScheduling"
+"""Alone as often as the contenders; otherwise one of the others."""
 OTHERS = (
     "Crane/Dynamic",
     KOORDINATOR,
@@ -34,8 +36,8 @@ OTHERS = (
 """Crane's, Koordinator's, the plainest one, and the rest of Trimaran's."""
 ADOPTED = ("EstimatedLoad*3+default", "TargetLoadPacking*3+default", "TargetLoadPacking*10+default")
 """Koordinator's and Trimaran's formulas as scorers of ours, with our booking and our rule for pods in flight."""
-FEW, TWICE = 3, 6
-"""Runs of the others, of other weights and of circumstances; of a further data set, whose days are three."""
+FEW, CIRCUMSTANCE_RUNS, FURTHER_RUNS = 3, 4, 6
+"""Runs of the others and of other weights; of a circumstance; of a further data set, whose days are three."""
 REFERENCES = ("clairvoyant", "offline")
 ORACLE = "oracle*3+default"
 CONSTANT = "constant*3+default"
@@ -105,10 +107,10 @@ class Quality:
 
     def at_load(self, dataset: str, load: float) -> Section:
         """The ruler, the contenders alone and at weight 3, the references. The ruler is tried on one data set."""
+        contested = (*weighed(CONTENDERS), KOORDINATOR, *REFERENCES)
         if dataset != self.headline:
-            policies = (*RULER[:1], *weighed(CONTENDERS), *REFERENCES)
-            return Section(dataset, self._loaded(load), "", policies, TWICE)
-        return Section(dataset, self._loaded(load), "", (*RULER, *weighed(CONTENDERS), *REFERENCES))
+            return Section(dataset, self._loaded(load), "", (*RULER[:1], *contested), FURTHER_RUNS)
+        return Section(dataset, self._loaded(load), "", (*RULER, *contested))
 
     def others(self, dataset: str, load: float) -> Section:
         """Those who are far behind."""
@@ -127,32 +129,30 @@ class Quality:
 
     def finalists(self, dataset: str, load: float, outcomes: Outcomes) -> Section:
         """Others' configurations that were ahead of every contender of theirs on the runs they had: in all runs."""
-        contenders, ahead = self.at_load(dataset, load).policies, []
+        contested, ahead = self.at_load(dataset, load), []
         for tried in (self.others(dataset, load), self.weights(dataset, load)):
-            shared = replace(tried, policies=(*tried.policies, *contenders)).complete(outcomes, self.seeds)
+            shared = replace(tried, policies=(*tried.policies, *contested.policies)).complete(outcomes, self.seeds)
             ahead += [best_peer(shared, metric) for metric in DECIDING]
-        found = sorted({policy for policy in ahead if policy is not None} - set(contenders))
-        return Section(dataset, self._loaded(load), "", ("default", OURS, *found, *REFERENCES))
+        found = sorted({policy for policy in ahead if policy is not None} - set(contested.policies))
+        return replace(contested, policies=("default", OURS, *found, *REFERENCES))
 
     def circumstances(self, outcomes: Outcomes) -> Iterator[Section]:
-        """Every other setting at 50 % load: ours, the default, the best peer and the quicker reference."""
+        """Every other setting at 50 % load: ours, the default, the best peer and the references."""
         dataset = self.headline
         peer = best_peer(self.at_load(dataset, MIDDLE).complete(outcomes, self.seeds), "hot80")
-        policies = ("default", OURS, *((peer,) if peer else ()), REFERENCES[0])
+        policies = ("default", OURS, *((peer,) if peer else ()), *REFERENCES)
         for name in sensitivity.CIRCUMSTANCES:
-            yield Section(dataset, sensitivity.apply(self._loaded(MIDDLE), [name]), name, policies, FEW)
+            yield Section(dataset, sensitivity.apply(self._loaded(MIDDLE), [name]), name, policies, CIRCUMSTANCE_RUNS)
 
     def stages(self, outcomes: Outcomes) -> Iterator[list[Section]]:
         """What to run, one part after the other; later parts need the outcomes of earlier ones."""
-        yield [self.at_load(self.headline, load) for load in LOADS]
-        yield [self.weights(self.headline, load) for load in LOADS]
-        yield [self.finalists(self.headline, load, outcomes) for load in LOADS]
-        yield [self.at_load(dataset, load) for dataset in self.datasets if dataset != self.headline for load in LOADS]
+        yield [self.at_load(dataset, load) for dataset in self.datasets for load in LOADS]
+        yield [self.weights(dataset, load) for dataset in self.datasets for load in LOADS]
+        yield [self.others(dataset, load) for dataset in self.datasets for load in LOADS]
+        yield [self.finalists(dataset, load, outcomes) for dataset in self.datasets for load in LOADS]
         for section in self.circumstances(outcomes):
             yield [section]
         yield [self.adopted(self.headline, load) for load in LOADS]
-        yield [self.others(self.headline, load) for load in LOADS]
-        yield [self.finalists(self.headline, load, outcomes) for load in LOADS]
 
     @property
     def headline(self) -> str:

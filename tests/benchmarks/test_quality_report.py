@@ -11,6 +11,7 @@ from loadaware.simulation.stage import Setup
 from loadaware.simulation.trial import Outcome, Trial
 from tests.benchmarks.quality_plan import (
     ADOPTED,
+    CIRCUMSTANCE_RUNS,
     CONSTANT,
     CONTENDERS,
     FEW,
@@ -90,18 +91,22 @@ def test_every_load_of_every_data_set_has_a_table_of_the_contenders_with_the_bes
             ruler = RULER if name == "PlanetLab" else RULER[:1]
             assert rows[-1] == ("random" if "random" in ruler else "default")
             assert {*ruler, *CONTENDERS} <= set(rows)
-            assert len(rows) == len(ruler) + 2 * len(CONTENDERS) + 2
+            assert len(rows) == len(ruler) + 2 * len(CONTENDERS) + len([KOORDINATOR, *REFERENCES])
+            assert "\n\n4 paired runs.\n\n" in section
 
 
-def test_the_others_and_other_weights_have_tables_of_their_own(page: str) -> None:
+def test_the_others_and_other_weights_have_tables_of_their_own_on_every_data_set(page: str) -> None:
     page = page.split("## Beside the prototype", maxsplit=1)[0]
+    tables = 2 * len(LOADS)
     for name in (*OTHERS, *(f"{name}*3+default" for name in OTHERS)):
-        assert page.count(f"| {name} | ") == len(LOADS)
+        as_contender = tables if name == KOORDINATOR else 0
+        assert page.count(f"| {name} | ") == tables + as_contender
     for name in (*CONTENDERS, KOORDINATOR):
-        assert page.count(f"| {name}*10+default | ") == len(LOADS)
-    assert page.count(f"| {CONSTANT} | ") == len(LOADS)
+        assert page.count(f"| {name}*10+default | ") == tables
+    assert page.count(f"| {CONSTANT} | ") == tables
     for name in ADOPTED:
         assert page.count(f"| {name} | ") == len(LOADS)
+    assert page.count(f"\n\n{FEW} paired runs.\n\n") == 2 * tables + len(LOADS)
 
 
 def test_duels_and_tests_are_there(page: str) -> None:
@@ -121,7 +126,7 @@ def test_runs_that_are_won_are_counted_at_each_load_and_at_all(page: str) -> Non
 
 def test_every_circumstance_has_a_row(page: str) -> None:
     for name, circumstance in CIRCUMSTANCES.items():
-        assert f"| {name} | {circumstance.meaning} | {FEW} |" in page
+        assert f"| {name} | {circumstance.meaning} | {CIRCUMSTANCE_RUNS} |" in page
 
 
 def test_when_all_is_measured_nothing_is_missing(page: str) -> None:
@@ -203,7 +208,7 @@ def test_what_must_hold_is_judged_first(page: str) -> None:
 def test_who_is_ahead_in_few_runs_or_at_another_weight_is_given_all_runs_and_is_the_best_peer(
     monkeypatch: pytest.MonkeyPatch, page: str, ahead: str
 ) -> None:
-    assert page.count("Nobody: the best peer is a contender.") == len(LOADS)
+    assert page.count("Nobody: the best peer is a contender.") == 2 * len(LOADS)
     monkeypatch.setitem(HOT, ahead, 0.45)
     told = report(QUALITY, measured(), ORIGIN)
     assert "Nobody" not in told
