@@ -28,6 +28,8 @@ pictures: .venv/test.done ## take the pictures of the live page for the docs (ne
 	@$(BIN)/python -m tests.browser.take_pictures
 benchmark-quality: .venv/test.done ## compare placements with every peer, for hours (TRACES=folder RUNS=10 JOBS=2); resumable
 	@$(BIN)/python -m tests.benchmarks.measure_quality --traces "$(TRACES)" --runs $(or $(RUNS),10) $(if $(JOBS),--jobs $(JOBS))
+benchmark-prototype: .venv/test.done ## measure again what EntropicRisk's prototype told, in its setting (TRACES=folder RUNS=10 JOBS=2); resumable
+	@$(BIN)/python -m tests.benchmarks.measure_prototype --traces "$(TRACES)" --runs $(or $(RUNS),10) $(if $(JOBS),--jobs $(JOBS))
 benchmark: .venv/test.done ## measure the wire against an extender in Go, write docs/benchmarks/wire.md (half an hour; QUICK=1: minutes)
 	@$(BIN)/python -m tests.benchmarks.measure_wire $(if $(QUICK),--quick)
 benchmark-cluster: .venv/test.done ## measure a real kube-scheduler with and without us, write docs/benchmarks/cluster.md (half an hour; QUICK=1)
@@ -48,7 +50,7 @@ lock: ## pin every dependency anew (needs `uv` on the PATH)
 	@$(UV) --group build pyproject.toml -o requirements/run.txt && $(UV) -c requirements/run.txt --extra tuning --extra tracing --group build --group test pyproject.toml -o requirements/test.txt && $(UV) -c requirements/test.txt --extra notebooks pyproject.toml -o requirements/notebooks.txt && echo pyarrow | $(UV) -c requirements/test.txt - -o requirements/history.txt
 clean: ## remove what was made
 	@rm -rf .venv dist build .coverage* .mypy_cache .ruff_cache .hypothesis
-.PHONY: help setup run test test-slow test-notebooks notebooks integration e2e browser pictures benchmark-quality benchmark benchmark-cluster benchmark-history benchmark-tuning chart baseline check format lock clean
+.PHONY: help setup run test test-slow test-notebooks notebooks integration e2e browser pictures benchmark-quality benchmark-prototype benchmark benchmark-cluster benchmark-history benchmark-tuning chart baseline check format lock clean
 
 UV := uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-annotate --no-strip-extras --upgrade --custom-compile-command 'make lock'
 .venv/bin/python:

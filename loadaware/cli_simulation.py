@@ -127,7 +127,7 @@ def simulate(  # noqa: PLR0917 - click passes options by name
     \b
     Settings:
       all-new none-new low-churn high-churn uncorrelated smoothed 20-nodes tight small-pods stale fresh
-      restart amnesia blind-third no-pod-metrics nameless hungry-memory late-watch failing-nodes
+      restart amnesia blind-third no-pod-metrics nameless hungry-memory late-watch failing-nodes prototype
 
     \b
     A first look, in seconds:   loadaware simulate --nodes 20 --hours 2 --warm-up 1

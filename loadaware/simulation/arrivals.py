@@ -122,9 +122,14 @@ class ArrivalProcess:
 
     def _burst(self, workload: int) -> Burst:
         each = self.workloads[workload].request_millicores / 1000.0
-        wanted = int(np.exp(self._random.uniform(0.0, np.log(self._settings.most_replicas + 1))))
-        replicas = max(1, min(wanted, int(self._settings.largest_burst * self._cores / each)))
+        replicas = max(1, min(self._wanted(), int(self._settings.largest_burst * self._cores / each)))
         return Burst(workload, replicas, replicas * each)
+
+    def _wanted(self) -> int:
+        most = self._settings.most_replicas
+        if self._settings.even_bursts:
+            return int(self._random.integers(1, most + 1))
+        return int(np.exp(self._random.uniform(0.0, np.log(most + 1))))
 
     def _lifetimes(self, count: int, shift: float = 0.0) -> Floats:
         settings = self._settings

@@ -132,7 +132,7 @@ class Catalogue:
             name=f"{image}-{self._drawn}",
             namespace=team.name,
             family=family.name,
-            controller=family.controller,
+            controller=self._controller(family),
             image=f"registry.example.com/{family.name}/{image}:1.{self._random.integers(0, 40)}",
             request_millicores=round(cores * 1000),
             request_bytes=memory * MEBIBYTE,
@@ -152,6 +152,9 @@ class Catalogue:
         size = -0.15 * np.log(cores / 0.4)
         known = self._settings.named * (known + size)
         return float(np.exp(known + self._random.normal(0.0, self._settings.own_deviation)))
+
+    def _controller(self, family: Family) -> Controller:
+        return "Deployment" if family.controller == "CronJob" and not self._settings.jobs else family.controller
 
     def _request_cores(self) -> float:
         settings = self._settings

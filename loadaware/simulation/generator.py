@@ -97,7 +97,9 @@ def fit_load(scenario: Scenario) -> Scenario:
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """The demand for CPU if every pod ran all its life, looked at in a number of moments."""
+    """The demand for CPU if every pod ran all its life, looked at in a number of moments; what counts as such is the
+    settings' choice.
+    """
 
     appetite: Floats
     most_cores: Floats
@@ -111,15 +113,20 @@ class Demand:
         times = np.linspace(*scenario.settings.load_between, LOAD_SAMPLES, endpoint=False)
         there = [_alive(scenario.arrivals, time) for time in times]
         appetites = [scenario.appetite(pods, time) for pods, time in zip(there, times, strict=True)]
+        appetite, bare = np.concatenate(appetites), scenario.settings.load_before_limits
         return cls(
-            appetite=np.concatenate(appetites),
-            most_cores=np.concatenate([scenario.most_cores(pods) for pods in there]),
-            overhead=float(machines.overhead_cores.sum()),
+            appetite=appetite,
+            most_cores=(
+                np.full(appetite.shape, np.inf)
+                if bare
+                else np.concatenate([scenario.most_cores(pods) for pods in there])
+            ),
+            overhead=0.0 if bare else float(machines.overhead_cores.sum()),
             cores=float(machines.cores.sum()),
         )
 
     def at(self, scale: float) -> float:
-        """The average as a share of all cores, overhead included."""
+        """The average as a share of all cores."""
         wanted = np.minimum(scale * self.appetite, self.most_cores).sum() / LOAD_SAMPLES
         return (float(wanted) + self.overhead) / self.cores
 

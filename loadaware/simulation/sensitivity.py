@@ -52,6 +52,10 @@ def _restarted(setup: Setup, *, keep_learned: bool) -> Setup:
     return replace(setup, engine=replace(setup.engine, restart=restart))
 
 
+def _before_limits(setup: Setup) -> Setup:
+    return replace(setup, scenario=replace(setup.scenario, load_before_limits=True))
+
+
 def _smoothing(seconds: float) -> Change:
     return lambda setup: replace(setup, smoothing_seconds=seconds)
 
@@ -120,4 +124,14 @@ ROBUSTNESS: Mapping[str, Circumstance] = {
 }
 """Things that go wrong."""
 
-CIRCUMSTANCES: Mapping[str, Circumstance] = {**SENSITIVITY, **ROBUSTNESS}
+PUBLISHED: Mapping[str, Circumstance] = {
+    "prototype": Circumstance(
+        "as where EntropicRisk was found: all sizes of bursts as likely, no Jobs, the load counted before any limit",
+        lambda setup: _before_limits(
+            _scenario("arrivals", even_bursts=True)(_scenario("workloads", jobs=False)(setup))
+        ),
+    ),
+}
+"""Where others measured: to compare figures with."""
+
+CIRCUMSTANCES: Mapping[str, Circumstance] = {**SENSITIVITY, **ROBUSTNESS, **PUBLISHED}

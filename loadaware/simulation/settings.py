@@ -41,6 +41,8 @@ class WorkloadSettings:
     """No pod uses more: programs have so many threads."""
     cpu_limit_share: float = 0.0
     """Share of workloads that declare a CPU limit (1.5 to 4 times the request, and never use more)."""
+    jobs: bool = True
+    """Some workloads are CronJobs, whose pods kube-scheduler does not spread; without, they are Deployments."""
     shared: float = 0.7
     """Share of a replica's curve that is its workload's; the rest is its own. 0: replicas are uncorrelated."""
     memory_scale: float = 1.0
@@ -58,6 +60,8 @@ class ArrivalSettings:
     """Requested CPU is held near this share of the cluster: where operators stop adding."""
     most_replicas: int = 30
     """A burst has 1 to this many replicas, small ones more often (log-uniform)."""
+    even_bursts: bool = False
+    """All sizes of bursts are as likely instead."""
     largest_burst: float = 0.05
     """A burst requests at most this share of the cluster, so that small clusters are not swamped by one."""
     wave_share: float = 0.04
@@ -94,6 +98,8 @@ class ScenarioSettings:
     duration_seconds: float = 30 * 3600.0
     load: float = 0.5
     """Average demand for CPU, overhead included, as a share of all cores; met by scaling all usage."""
+    load_before_limits: bool = False
+    """The load is what pods alone would use if nothing limited them; what nodes use by themselves comes on top."""
     load_from_seconds: float = 3_600.0
     load_until_seconds: float | None = None
     """The load is met on average between these two, counted from the start; None: the end."""

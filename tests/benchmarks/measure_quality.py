@@ -23,7 +23,7 @@ from loadaware.simulation.run_store import Keys, RunStore
 from loadaware.simulation.traces import load_traces
 from loadaware.simulation.trial import Outcome, Trial
 from tests.benchmarks.pages import ROOT, commit, machine
-from tests.benchmarks.quality_plan import LOADS, Outcomes, Quality
+from tests.benchmarks.quality_plan import LOADS, Outcomes, Plan, Quality
 from tests.benchmarks.quality_report import Origin, picture, report
 
 PAGES = ROOT / "docs" / "benchmarks"
@@ -41,7 +41,7 @@ def main() -> None:
     outcomes, problem = measure(quality, days, store, arguments.jobs, only_report=arguments.report)
     page = PAGES / ("quality.md" if days else "quality-generated.md")
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(report(quality, outcomes, origin(arguments, days)), encoding="utf-8")
+    page.write_text(report(quality, outcomes, origin("benchmark-quality", arguments, days)), encoding="utf-8")
     if drawn := picture(quality, outcomes):
         page.with_suffix(".svg").write_text(drawn, encoding="utf-8")
     sys.stderr.write(f"measure_quality: {len(outcomes)} runs in {page.relative_to(ROOT)}\n")
@@ -50,16 +50,22 @@ def main() -> None:
 
 
 def arguments_of(given: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options_of(__doc__)
     parser.add_argument("--traces", default="", help="folder of recorded days; generated usage without it")
-    parser.add_argument("--runs", type=at_least(1), default=10, help="paired runs of each comparison")
-    parser.add_argument("--jobs", type=at_least(1), default=os.cpu_count() or 1, help="processes")
-    parser.add_argument("--store", default="", help="file of finished runs; outside the checkout without it")
-    parser.add_argument("--report", action="store_true", help="write the page from what there is, run nothing")
     parser.add_argument("--nodes", type=at_least(2), default=100)
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--warm-up", type=float, default=6.0)
     return parser.parse_args(given)
+
+
+def options_of(description: str | None) -> argparse.ArgumentParser:
+    """What every comparison of placements can be told."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=at_least(1), default=10, help="paired runs of each comparison")
+    parser.add_argument("--jobs", type=at_least(1), default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--store", default="", help="file of finished runs; outside the checkout without it")
+    parser.add_argument("--report", action="store_true", help="write the page from what there is, run nothing")
+    return parser
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -102,14 +108,12 @@ def store_of(file: str, days: Days) -> RunStore:
     return RunStore(folder / "runs.jsonl", Keys(days))
 
 
-def measure(
-    quality: Quality, days: Days, store: RunStore, jobs: int, *, only_report: bool = False
-) -> tuple[Outcomes, str]:
+def measure(plan: Plan, days: Days, store: RunStore, jobs: int, *, only_report: bool = False) -> tuple[Outcomes, str]:
     """Run what is missing, part by part; the outcomes there are, and why it ended early, if it did."""
     outcomes: dict[Trial, Outcome] = {}
     code = code_digest()
-    for section in (section for sections in quality.stages(outcomes) for section in sections):
-        trials = section.trials(quality.seeds)
+    for section in (section for sections in plan.stages(outcomes) for section in sections):
+        trials = section.trials(plan.seeds)
         outcomes |= stored(trials, store)
         if only_report or all(trial in outcomes for trial in trials):
             continue
@@ -130,11 +134,12 @@ def stored(trials: list[Trial], store: RunStore) -> dict[Trial, Outcome]:
     return {trial: outcome for trial in trials if (outcome := store.get(trial)) is not None}
 
 
-def origin(arguments: argparse.Namespace, days: Days) -> Origin:
+def origin(target: str, arguments: argparse.Namespace, days: Days) -> Origin:
+    """What the page says of itself; `target` is that of make."""
     recorded = f"TRACES=... RUNS={arguments.runs}" if days else f"RUNS={arguments.runs}"
     named = "; ".join(f"{name}, {len(of_set)} days" for name, of_set in days.items())
     return Origin(
-        command=f"make benchmark-quality {recorded}",
+        command=f"make {target} {recorded}",
         commit=commit(),
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         machine=machine(),

@@ -9,6 +9,7 @@ own.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -97,6 +98,19 @@ def unheard(setup: Setup) -> Setup:
     )
 
 
+class Plan(Protocol):
+    """What is to be run."""
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """One for each of the runs that are pairs."""
+        ...
+
+    def stages(self, outcomes: Outcomes) -> Iterator[list[Section]]:
+        """One part after the other; later parts may need the outcomes of earlier ones."""
+        ...
+
+
 @dataclass(frozen=True)
 class Quality:
     """The whole benchmark."""
@@ -141,7 +155,7 @@ class Quality:
         dataset = self.headline
         peer = best_peer(self.at_load(dataset, MIDDLE).complete(outcomes, self.seeds), "hot80")
         policies = ("default", OURS, *((peer,) if peer else ()), *REFERENCES)
-        for name in sensitivity.CIRCUMSTANCES:
+        for name in (*sensitivity.SENSITIVITY, *sensitivity.ROBUSTNESS):
             yield Section(dataset, sensitivity.apply(self._loaded(MIDDLE), [name]), name, policies, CIRCUMSTANCE_RUNS)
 
     def stages(self, outcomes: Outcomes) -> Iterator[list[Section]]:

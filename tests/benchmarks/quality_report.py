@@ -12,8 +12,6 @@ from loadaware.simulation.statistics import duel, signed_rank
 from loadaware.simulation.summary import PolicySummary, best_reference, summarize
 from tests.benchmarks.pages import table
 from tests.benchmarks.quality_plan import (
-    HEADLINE_SET,
-    KOORDINATOR,
     LOADS,
     MIDDLE,
     ORACLE,
@@ -45,30 +43,6 @@ scorers of ours (TargetLoadPacking, EstimatedLoad for Koordinator's) have our bo
 which makes them better than they are at home; they have tables of their own. `oracle` has EntropicRisk's formula and is
 told every pod's true mean, deviation and skew; `constant` has no opinion. Both are there to check the ruler: nothing
 learned should beat the one, and the other should gain nothing."""
-
-
-PROTOTYPE = {
-    "random": {0.35: 2.5, 0.5: 13.7, 0.65: 33.1},
-    "default": {0.35: 0.43, 0.5: 5.7, 0.65: 23.0},
-    KOORDINATOR: {0.35: 0.13, 0.5: 2.9, 0.65: 17.3},
-    "Trimaran/TargetLoadPacking": {0.35: 0.24, 0.5: 2.7, 0.65: 16.6},
-    OURS: {0.35: 0.02, 0.5: 1.0, 0.65: 12.0},
-    "clairvoyant": {0.35: 0.003, 0.5: 0.36, 0.65: 9.0},
-}
-"""hot80 at three loads; the last is the better of its references."""
-PROTOTYPE_WORDS = """\
-EntropicRisk was found with a prototype, on the same recorded days in a simulator of its own. Chance and the default
-scores come out a little cooler here, peers and references much cooler. Three differences were looked for. Here small
-bursts are more frequent than large ones, and the load includes what nodes use by themselves: ten runs each at 50 and
-65 %, were all sizes of bursts as likely, the default would leave 5.3 and 21.2, chance 11.8 and 31.6, the clairvoyant
-.11 and 5.4; were the load besides without what nodes use by themselves, 7.9 and 26.5, 15.8 and 36.7, .37 and 9.9. The
-prototype lies between. And pods here stray less from what they request: mean use over request has the median .40, one
-pod in ten is above 1.5, one in a hundred above 3.8; the prototype's .36, 1.9 and 4.7. Whoever predicts from the
-request (TargetLoadPacking: 1.5 times it) errs less here. With a spread about as wide and all sizes of bursts as likely,
-six runs at 50 %, the default leaves 7.7, Koordinator 3.7, TargetLoadPacking 2.7 and the clairvoyant .30: the distance
-between peers and default is the prototype's again. The references are stronger here, `offline` above all, which swaps
-pods, too; so the same share of the gap is more here than there. The oracle's share of the gap to `clairvoyant` is what
-compares."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +86,6 @@ def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str
                 yield _table_section(further[dataset, load][title], name, quality)
         yield _peers(dataset, [everything[dataset, load] for load in sorted(LOADS)])
     yield _references([loads[quality.headline, load] for load in sorted(LOADS)])
-    if quality.headline == HEADLINE_SET:
-        yield _beside_the_prototype([everything[quality.headline, load] for load in sorted(LOADS)])
     yield _settings("Other circumstances", [c for c in others if c.section.setting in SENSITIVITY])
     yield _settings("Things that go wrong", [c for c in others if c.section.setting in {*ROBUSTNESS, "stale"}])
     yield _missing(quality, list(loads.values()), others)
@@ -235,23 +207,6 @@ def _table_section(compared: Compared, name: str, quality: Quality) -> str:
     return f"{title}\n\n{note}\n\n{table(headings, rows)}"
 
 
-def _beside_the_prototype(loads: Sequence[Sequence[Compared]]) -> str:
-    """Why the figures differ from those of the prototype that the formula was found with."""
-    done = [sections for sections in loads if sections[0].policies]
-    rows = [
-        [policy, *(_beside(policy, sections, was[sections[0].section.load]) for sections in done)]
-        for policy, was in PROTOTYPE.items()
-    ]
-    headings = ["hot80 (the prototype's)", *(f"{100 * sections[0].section.load:.0f} %" for sections in done)]
-    return f"## Beside the prototype\n\n{PROTOTYPE_WORDS}\n\n{table(headings, rows)}"
-
-
-def _beside(policy: str, sections: Sequence[Compared], was: float) -> str:
-    """A policy's mean in the first section that has it, and the prototype's."""
-    found = [c.policies[policy].mean("hot80") for c in sections if policy in c.policies]
-    return f"{found[0]:.2f} ({was:g})" if found else f"- ({was:g})"
-
-
 def _policy_row(name: str, policy: PolicySummary) -> list[str]:
     shown = f"**{name}**" if name == OURS else name
     gaps = [told(policy.gap_closed[metric]) for metric in ("hot80", "unserved")]
@@ -280,10 +235,15 @@ def _references(loads: Sequence[Compared]) -> str:
     words = (
         "What share of the gap is closed depends on what is taken for perfect. `clairvoyant` decides pod by pod, as a "
         "scheduler must; `offline` moves all pods of the day until nothing more is gained, which no scheduler can. The "
-        "oracle's share is the most that better learning could reach with this formula. Against its own references the "
-        "prototype's oracle closed 91 and 82 % of the hot80 gap at 50 and 65 % load: shares of the gap to "
-        "`clairvoyant` are what compares with it. Where the oracle does not close so much, no learning will."
+        "oracle's share is the most that better learning could reach with this formula: where it does not close so "
+        "much, no learning will. The prototype that the formula was found with had weaker references: "
+        "[beside it](prototype.md)."
     )
+    return f"## Against either reference\n\n{words}\n\n{reference_table(loads)}"
+
+
+def reference_table(loads: Sequence[Compared]) -> str:
+    """The shares, as far as they were measured."""
     headings = [
         "load",
         "metric",
@@ -299,7 +259,7 @@ def _references(loads: Sequence[Compared]) -> str:
         if c.policies and ORACLE in c.policies
         for metric in ("hot80", "unserved")
     ]
-    return f"## Against either reference\n\n{words}\n\n{table(headings, rows) if rows else 'Not run yet.'}"
+    return table(headings, rows) if rows else "Not run yet."
 
 
 def _duel_cells(metric: str, best: Rival) -> list[str]:

@@ -53,6 +53,14 @@ def test_bursts_have_one_to_thirty_replicas_of_one_workload(drawn: tuple[Arrival
     assert all(len(set(drawn[1].workload[pods].tolist())) == 1 for pods in later_bursts(drawn).values())
 
 
+def test_all_sizes_of_bursts_can_be_as_likely(drawn: tuple[ArrivalProcess, Arrivals]) -> None:
+    even = process(ArrivalSettings(even_bursts=True, largest_burst=1.0))
+    sizes = [len(pods) for pods in later_bursts(even).values()]
+    assert (min(sizes), max(sizes)) == (1, 30)
+    assert np.mean(sizes) == pytest.approx(15.5, abs=1.5)
+    assert np.mean([len(pods) for pods in later_bursts(drawn).values()]) < 11.0
+
+
 def test_no_burst_requests_more_than_its_share_of_the_cluster(drawn: tuple[ArrivalProcess, Arrivals]) -> None:
     drawing, arrivals = drawn
     for pods in later_bursts(drawn).values():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,14 @@ def test_names_are_unique_and_come_from_the_tables(company: list[Workload]) -> N
         family = FAMILIES[workload.family]
         assert workload.image.split("/")[1] == family.name
         assert workload.controller == family.controller
+
+
+def test_without_jobs_those_who_would_be_are_deployments_and_nothing_else_changes(company: list[Workload]) -> None:
+    assert "CronJob" in {workload.controller for workload in company}
+    without = drawn(len(company), settings=WorkloadSettings(jobs=False))
+    for workload, other in zip(company, without, strict=True):
+        is_job = workload.controller == "CronJob"
+        assert other == replace(workload, controller="Deployment" if is_job else workload.controller)
 
 
 def test_requests_are_lognormal_around_the_median_and_bounded(company: list[Workload]) -> None:

@@ -4,9 +4,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from loadaware.simulation.generator import Demand, UnreachableLoadError, fit_load, generate
+from loadaware.simulation.generator import LOAD_SAMPLES, Demand, UnreachableLoadError, fit_load, generate
 from loadaware.simulation.scenario import Scenario
-from loadaware.simulation.settings import ArrivalSettings, MachineSettings, ScenarioSettings
+from loadaware.simulation.settings import ArrivalSettings, MachineSettings, ScenarioSettings, WorkloadSettings
 
 SETTINGS = ScenarioSettings(duration_seconds=3 * 3600.0, machines=MachineSettings(nodes=10))
 
@@ -58,6 +58,15 @@ def test_the_load_can_be_asked_for_a_part_of_the_time() -> None:
     part = replace(SETTINGS, load_from_seconds=600.0, load_until_seconds=3600.0)
     assert part.load_between == (part.start + 600.0, part.start + 3600.0)
     assert Demand.of(drawn(part)).at(drawn(part).scale) == pytest.approx(0.5, rel=1e-3)
+
+
+def test_the_load_can_be_counted_before_any_limit_and_without_what_nodes_use() -> None:
+    limited = replace(SETTINGS, workloads=WorkloadSettings(most_cores=0.6))
+    usual, bare = (drawn(replace(limited, load_before_limits=before)) for before in (False, True))
+    demand = Demand.of(bare)
+    assert bare.scale * demand.appetite.sum() / LOAD_SAMPLES == pytest.approx(0.5 * demand.cores, rel=1e-3)
+    assert bare.scale < usual.scale  # which has to make up for what the limit takes away
+    assert bare.usage(np.arange(len(bare.arrivals)), bare.settings.start + 5000.0).max() == 0.6
 
 
 def test_a_load_that_no_scale_meets_is_refused_with_what_can_be_reached() -> None:

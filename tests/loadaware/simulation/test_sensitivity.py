@@ -33,6 +33,11 @@ CHANGES: dict[str, dict[str, Any]] = {
     "hungry-memory": {"scenario.machines.gibibytes_per_core": 2.5, "scenario.workloads.memory_scale": 1.6},
     "late-watch": {"engine.timing.watch_seconds": 2.0},
     "failing-nodes": {"scenario.failures.per_day": 24.0},
+    "prototype": {
+        "scenario.arrivals.even_bursts": True,
+        "scenario.workloads.jobs": False,
+        "scenario.load_before_limits": True,
+    },
 }
 
 
