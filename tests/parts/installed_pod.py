@@ -78,16 +78,20 @@ class InstalledPod:
 
     def execute(self, words: Sequence[str]) -> str:
         """What a `loadaware` command prints in the pod; any exit code but 0 raises, with what it printed."""
+        done = self.run(words)
+        assert done.returncode == 0, f"{words}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def run(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """The same, whatever the exit code."""
         assert words[0] == "loadaware"
-        done = subprocess.run(
+        return subprocess.run(
             _command([self._mapped(word) for word in words[1:]]),
             env={**os.environ, **self.environment},
             capture_output=True,
             text=True,
             check=False,
         )
-        assert done.returncode == 0, f"{words}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-        return done.stdout
 
     def _mapped(self, text: str) -> str:
         """With the folders of the pod where they are on this machine."""
