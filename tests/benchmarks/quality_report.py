@@ -13,6 +13,7 @@ from loadaware.simulation.summary import PolicySummary, best_reference, summariz
 from tests.benchmarks.pages import table
 from tests.benchmarks.quality_plan import (
     LOADS,
+    METRICS,
     MIDDLE,
     ORACLE,
     OURS,
@@ -22,7 +23,7 @@ from tests.benchmarks.quality_plan import (
     Section,
     best_peer,
 )
-from tests.benchmarks.quality_verdicts import METRICS, Compared, Rival, rival, told, verdicts
+from tests.benchmarks.quality_verdicts import Compared, Rival, rival, told, verdicts
 
 FIGURES = ("hot80", "hot90", "unserved", "std", "p99", "pending", "together", "memory90")
 LEGEND = """\
@@ -157,7 +158,8 @@ def _seconds_in_words(outcomes: Outcomes) -> str:
         return ""
     seconds = [outcome.seconds for outcome in outcomes.values()]
     middle, slow = np.quantile(seconds, 0.5), np.quantile(seconds, 0.9)
-    return f" A run took {middle:.0f} s by the clock, one of ten more than {slow:.0f} s ({len(seconds):,} runs)."
+    took = f"A run took {middle:.0f} s by the clock, one of ten more than {slow:.0f} s ({len(seconds):,} runs)"
+    return f" {took}; 10 s are aimed at."
 
 
 def _headline(sections: Sequence[Compared], others: Sequence[Compared]) -> str:
@@ -224,9 +226,10 @@ def _peers(dataset: str, loads: Sequence[Sequence[Compared]]) -> str:
     words = (
         "The best peer is chosen for each metric, among the configurations of others' scorers that have every run of a "
         "load: the one with the lowest mean. Whoever was ahead of the contenders in fewer runs was given all of them. "
-        "Runs are paired; p is of the two-sided Wilcoxon signed-rank test on their differences."
+        "Runs are paired: the difference has its 95 % bootstrap interval (below 0: ours is better), p is of the "
+        "two-sided Wilcoxon signed-rank test."
     )
-    headings = ["load", "metric", "best peer", "its mean", "ours", "won", "drawn", "lost", "p"]
+    headings = ["load", "metric", "best peer", "its mean", "ours", "difference", "won", "drawn", "lost", "p"]
     return f"{title}\n\n{words}\n\n{table(headings, rows) if rows else 'Not run yet.'}"
 
 
@@ -266,7 +269,9 @@ def _duel_cells(metric: str, best: Rival) -> list[str]:
     result, test = duel(best.ours, best.theirs), signed_rank(best.ours - best.theirs)
     digits = _digits(metric)
     means = [f"{best.theirs.mean():.{digits}f}", f"{best.ours.mean():.{digits}f}"]
-    return [best.policy, *means, str(result.won), str(result.drawn), str(result.lost), f"{test.p_value:.2g}"]
+    value, low, high = (f"{end:.{digits}f}" for end in best.behind_by)
+    counts = [str(count) for count in (result.won, result.drawn, result.lost)]
+    return [best.policy, *means, f"{value} ({low}..{high})", *counts, f"{test.p_value:.2g}"]
 
 
 def _settings(title: str, sections: Sequence[Compared]) -> str:
