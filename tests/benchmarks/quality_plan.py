@@ -161,12 +161,16 @@ class Quality:
     def stages(self, outcomes: Outcomes) -> Iterator[list[Section]]:
         """What to run, one part after the other; later parts need the outcomes of earlier ones."""
         yield [self.at_load(dataset, load) for dataset in self.datasets for load in LOADS]
-        yield [self.weights(dataset, load) for dataset in self.datasets for load in LOADS]
+        yield [self.weights(self.headline, load) for load in LOADS]
         for section in self.circumstances(outcomes):
             yield [section]
-        yield [self.others(dataset, load) for dataset in self.datasets for load in LOADS]
-        yield [self.finalists(dataset, load, outcomes) for dataset in self.datasets for load in LOADS]
+        yield [self.others(self.headline, load) for load in LOADS]
+        yield [self.finalists(self.headline, load, outcomes) for load in LOADS]
         yield [self.adopted(self.headline, load) for load in LOADS]
+        further = [dataset for dataset in self.datasets if dataset != self.headline]
+        yield [self.weights(dataset, load) for dataset in further for load in LOADS]
+        yield [self.others(dataset, load) for dataset in further for load in LOADS]
+        yield [self.finalists(dataset, load, outcomes) for dataset in further for load in LOADS]
 
     @property
     def headline(self) -> str:
