@@ -24,7 +24,7 @@ from loadaware.simulation.traces import load_traces
 from loadaware.simulation.trial import Outcome, Trial
 from tests.benchmarks.pages import ROOT, commit, machine
 from tests.benchmarks.quality_plan import LOADS, Outcomes, Plan, Quality
-from tests.benchmarks.quality_report import Origin, picture, report
+from tests.benchmarks.quality_report import Origin, further_report, page_name, picture, report
 
 PAGES = ROOT / "docs" / "benchmarks"
 
@@ -39,14 +39,22 @@ def main() -> None:
     except LoadAwareError as error:
         sys.exit(f"measure_quality: {error}")
     outcomes, problem = measure(quality, days, store, arguments.jobs, only_report=arguments.report)
-    page = PAGES / ("quality.md" if days else "quality-generated.md")
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(report(quality, outcomes, origin("benchmark-quality", arguments, days)), encoding="utf-8")
-    if drawn := picture(quality, outcomes):
-        page.with_suffix(".svg").write_text(drawn, encoding="utf-8")
-    sys.stderr.write(f"measure_quality: {len(outcomes)} runs in {page.relative_to(ROOT)}\n")
+    write(quality, outcomes, origin("benchmark-quality", arguments, days))
+    sys.stderr.write(f"measure_quality: {len(outcomes)} runs in {PAGES.relative_to(ROOT)}\n")
     if problem:
         sys.exit(f"measure_quality: {problem}; the same command goes on from there")
+
+
+def write(quality: Quality, outcomes: Outcomes, made: Origin) -> None:
+    """The pages and the picture."""
+    PAGES.mkdir(parents=True, exist_ok=True)
+    name = page_name(quality, quality.headline)
+    (PAGES / f"{name}.md").write_text(report(quality, outcomes, made), encoding="utf-8")
+    if drawn := picture(quality, outcomes):
+        (PAGES / f"{name}.svg").write_text(drawn, encoding="utf-8")
+    for dataset in quality.further:
+        page = PAGES / f"{page_name(quality, dataset)}.md"
+        page.write_text(further_report(quality, outcomes, made, dataset), encoding="utf-8")
 
 
 def arguments_of(given: list[str]) -> argparse.Namespace:

@@ -167,15 +167,19 @@ class Quality:
         yield [self.others(self.headline, load) for load in LOADS]
         yield [self.finalists(self.headline, load, outcomes) for load in LOADS]
         yield [self.adopted(self.headline, load) for load in LOADS]
-        further = [dataset for dataset in self.datasets if dataset != self.headline]
-        yield [self.weights(dataset, load) for dataset in further for load in LOADS]
-        yield [self.others(dataset, load) for dataset in further for load in LOADS]
-        yield [self.finalists(dataset, load, outcomes) for dataset in further for load in LOADS]
+        yield [self.weights(dataset, load) for dataset in self.further for load in LOADS]
+        yield [self.others(dataset, load) for dataset in self.further for load in LOADS]
+        yield [self.finalists(dataset, load, outcomes) for dataset in self.further for load in LOADS]
 
     @property
     def headline(self) -> str:
         """The data set on which everything is tried."""
         return HEADLINE_SET if HEADLINE_SET in self.datasets else self.datasets[0]
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """The other data sets."""
+        return tuple(dataset for dataset in self.datasets if dataset != self.headline)
 
     def _loaded(self, load: float) -> Setup:
         return replace(self.setup, scenario=replace(self.setup.scenario, load=load))

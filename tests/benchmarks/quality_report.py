@@ -1,4 +1,6 @@
-"""docs/benchmarks/quality.md and its picture, from outcomes: first what it comes to, then the tables."""
+"""docs/benchmarks/quality.md, a page of each further data set, and the picture, from outcomes: first what it comes to,
+then the tables.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,9 +25,13 @@ from tests.benchmarks.quality_plan import (
     Section,
     best_peer,
 )
-from tests.benchmarks.quality_verdicts import Compared, Rival, rival, told, verdicts
+from tests.benchmarks.quality_verdicts import Compared, Rival, Verdict, further_verdicts, rival, told, verdicts
 
 FIGURES = ("hot80", "hot90", "unserved", "std", "p99", "pending", "together", "memory90")
+MAIN = ""
+"""How the title of a load's main table begins."""
+Loads = Mapping[float, Mapping[str, Compared]]
+"""All tables of a data set, by load and the beginning of their titles; the main one is the first."""
 LEGEND = """\
 All figures are percent, means over the runs; lower is better. **hot80, hot90**: node-time above 80 and 90 % of
 capacity. **unserved**: CPU wanted and not had. **std**: spread of utilization across nodes, averaged over time.
@@ -58,38 +64,65 @@ class Origin:
 
 
 def report(quality: Quality, outcomes: Outcomes, origin: Origin) -> str:
-    """The page."""
+    """The page of the headline data set."""
     return "\n\n".join(_parts(quality, outcomes, origin)) + "\n"
 
 
+def further_report(quality: Quality, outcomes: Outcomes, origin: Origin, dataset: str) -> str:
+    """The page of another data set: the same comparison without circumstances."""
+    return "\n\n".join(_further_parts(quality, outcomes, origin, dataset)) + "\n"
+
+
+def page_name(quality: Quality, dataset: str) -> str:
+    """Of a data set's page, without the ending."""
+    return "quality-generated" if not dataset else "quality" if dataset == quality.headline else f"quality-{dataset}"
+
+
 def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str]:
-    yield "# Placement quality"
-    yield (
-        f"Written by `{origin.command}` on {origin.date}, commit {origin.commit}, on {origin.machine}. {origin.usage} "
-        f"{_circumstances_in_words(quality)}{_seconds_in_words(outcomes)}"
-    )
-    loads = {
-        (dataset, load): at_load(quality, outcomes, dataset, load) for dataset in quality.datasets for load in LOADS
-    }
+    loads = _loads(quality, outcomes, quality.headline)
     others = [compared(section, outcomes, quality.seeds) for section in quality.circumstances(outcomes)]
-    further = {key: _further(quality, outcomes, *key) for key in loads}
-    everything = {key: [main, *further[key].values()] for key, main in loads.items()}
-    yield _headline(everything[quality.headline, MIDDLE], others)
-    yield _verdicts(quality, everything, others)
+    yield "# Placement quality"
+    yield _origin_in_words(quality, outcomes, origin, quality.headline)
+    yield _headline(list(loads[MIDDLE].values()), others)
+    yield _verdicts(verdicts(_sections(loads), others))
+    for dataset in quality.further:
+        yield f"Another data set has [a page of its own]({page_name(quality, dataset)}.md): {_named(dataset)}."
     yield f"## How to read it\n\n{LEGEND}"
-    for dataset in quality.datasets:
-        for load in sorted(LOADS):
-            name = f"{_named(dataset)}: load {100 * load:.0f} %"
-            yield _table_section(loads[dataset, load], name, quality)
-        for title in further[dataset, MIDDLE]:
-            for load in sorted(LOADS):
-                name = f"{_named(dataset)}: {title} at load {100 * load:.0f} %"
-                yield _table_section(further[dataset, load][title], name, quality)
-        yield _peers(dataset, [everything[dataset, load] for load in sorted(LOADS)])
-    yield _references([loads[quality.headline, load] for load in sorted(LOADS)])
+    yield from _tables(quality, quality.headline, loads)
+    yield _references([sections[MAIN] for sections in loads.values()])
     yield _settings("Other circumstances", [c for c in others if c.section.setting in SENSITIVITY])
     yield _settings("Things that go wrong", [c for c in others if c.section.setting in {*ROBUSTNESS, "stale"}])
-    yield _missing(quality, list(loads.values()), others)
+    yield _missing(quality, [*(sections[MAIN] for sections in loads.values()), *others])
+
+
+def _further_parts(quality: Quality, outcomes: Outcomes, origin: Origin, dataset: str) -> Iterator[str]:
+    loads = _loads(quality, outcomes, dataset)
+    yield f"# Placement quality: {_named(dataset)}"
+    yield _origin_in_words(quality, outcomes, origin, dataset)
+    yield _verdicts(further_verdicts(_sections(loads)))
+    headline = page_name(quality, quality.headline)
+    yield f"What the words mean, and the other comparisons: [placement quality]({headline}.md#how-to-read-it)."
+    yield from _tables(quality, dataset, loads)
+    yield _missing(quality, [sections[MAIN] for sections in loads.values()])
+
+
+def _loads(quality: Quality, outcomes: Outcomes, dataset: str) -> Loads:
+    return {
+        load: {MAIN: at_load(quality, outcomes, dataset, load), **_further(quality, outcomes, dataset, load)}
+        for load in sorted(LOADS)
+    }
+
+
+def _sections(loads: Loads) -> list[list[Compared]]:
+    return [list(sections.values()) for sections in loads.values()]
+
+
+def _tables(quality: Quality, dataset: str, loads: Loads) -> Iterator[str]:
+    for title in loads[MIDDLE]:
+        for load, sections in loads.items():
+            name = f"{_named(dataset)}: {title}load {100 * load:.0f} %"
+            yield _table_section(sections[title], name, quality)
+    yield _peers(dataset, _sections(loads))
 
 
 def picture(quality: Quality, outcomes: Outcomes) -> str:
@@ -119,20 +152,20 @@ def at_load(quality: Quality, outcomes: Outcomes, dataset: str, load: float) -> 
 
 
 def _further(quality: Quality, outcomes: Outcomes, dataset: str, load: float) -> dict[str, Compared]:
-    """What else was compared at a load, by its title."""
-    sections = {"the other plugins": quality.others(dataset, load), "other weights": quality.weights(dataset, load)}
+    """What else was compared at a load, by the beginning of its title."""
+    sections = {
+        "the other plugins at ": quality.others(dataset, load),
+        "other weights at ": quality.weights(dataset, load),
+    }
     if dataset == quality.headline:
-        sections["their formulas in our pipeline"] = quality.adopted(dataset, load)
-    sections["who was ahead among these, as often as the contenders,"] = quality.finalists(dataset, load, outcomes)
+        sections["their formulas in our pipeline at "] = quality.adopted(dataset, load)
+    finalists = quality.finalists(dataset, load, outcomes)
+    sections["who was ahead among these, as often as the contenders, at "] = finalists
     return {title: compared(section, outcomes, quality.seeds) for title, section in sections.items()}
 
 
-def _verdicts(
-    quality: Quality, everything: Mapping[tuple[str, float], Sequence[Compared]], others: Sequence[Compared]
-) -> str:
-    main = [everything[quality.headline, load] for load in sorted(LOADS)]
-    further = [sections for (dataset, _), sections in sorted(everything.items()) if dataset != quality.headline]
-    rows = [[what, found, "yes" if holds else "**no**"] for what, found, holds in verdicts(main, further, others)]
+def _verdicts(judged: Iterator[Verdict]) -> str:
+    rows = [[what, found, "yes" if holds else "**no**"] for what, found, holds in judged]
     words = (
         "A run is drawn if both figures are the same, which they are where nobody leaves any CPU unserved; drawn runs "
         "are counted and decide nothing."
@@ -140,12 +173,20 @@ def _verdicts(
     return f"{table(['must hold', 'measured', 'holds'], rows)}\n\n{words}" if rows else "Nothing can be judged yet."
 
 
-def _circumstances_in_words(quality: Quality) -> str:
-    nodes, warm_up = quality.setup.scenario.machines.nodes, quality.setup.engine.warm_up_seconds / 3600.0
+def _origin_in_words(quality: Quality, outcomes: Outcomes, origin: Origin, dataset: str) -> str:
     return (
-        f"{len(quality.seeds)} paired runs a load, {nodes} nodes, {_hours_judged(quality):g} h judged after "
-        f"{warm_up:g} h of warm-up. Those far behind, other weights, other circumstances and a "
-        "second data set have fewer; every table says how many."
+        f"Written by `{origin.command}` on {origin.date}, commit {origin.commit}, on {origin.machine}. {origin.usage} "
+        f"{_circumstances_in_words(quality, dataset)}{_seconds_in_words(outcomes, dataset)}"
+    )
+
+
+def _circumstances_in_words(quality: Quality, dataset: str) -> str:
+    nodes, warm_up = quality.setup.scenario.machines.nodes, quality.setup.engine.warm_up_seconds / 3600.0
+    runs = _wanted(quality.at_load(dataset, MIDDLE), quality)
+    return (
+        f"{runs} paired runs a load, {nodes} nodes, {_hours_judged(quality):g} h judged after "
+        f"{warm_up:g} h of warm-up. Those far behind, other weights and other circumstances have fewer; every table "
+        "says how many."
     )
 
 
@@ -153,10 +194,10 @@ def _hours_judged(quality: Quality) -> float:
     return (quality.setup.scenario.duration_seconds - quality.setup.engine.warm_up_seconds) / 3600.0
 
 
-def _seconds_in_words(outcomes: Outcomes) -> str:
-    if not outcomes:
+def _seconds_in_words(outcomes: Outcomes, dataset: str) -> str:
+    seconds = [outcome.seconds for trial, outcome in outcomes.items() if trial.dataset == dataset]
+    if not seconds:
         return ""
-    seconds = [outcome.seconds for outcome in outcomes.values()]
     middle, slow = np.quantile(seconds, 0.5), np.quantile(seconds, 0.9)
     took = f"A run took {middle:.0f} s by the clock, one of ten more than {slow:.0f} s ({len(seconds):,} runs)"
     return f" {took}; 10 s are aimed at."
@@ -307,12 +348,12 @@ def _setting_row(c: Compared) -> list[str]:
     ]
 
 
-def _missing(quality: Quality, loads: Sequence[Compared], others: Sequence[Compared]) -> str:
+def _missing(quality: Quality, main: Sequence[Compared]) -> str:
     """What is planned of the main tables and not there; the others say it themselves."""
     lines = [
         f"- {_named(c.section.dataset)}, load {100 * c.section.load:.0f} %"
         f"{', ' + c.section.setting if c.section.setting else ''}: {c.count} of {wanted} runs"
-        for c in (*loads, *others)
+        for c in main
         if c.count < (wanted := _wanted(c.section, quality))
     ]
     return "## Not measured yet\n\n" + ("\n".join(lines) if lines else "Nothing: every run of the plan is in.")

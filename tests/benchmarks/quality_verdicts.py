@@ -66,19 +66,25 @@ def rival(sections: Sequence[Compared], metric: str) -> Rival | None:
     return min(found, key=lambda rival: float(rival.theirs.mean()), default=None)
 
 
-def verdicts(
-    headline: Sequence[Sequence[Compared]], further: Sequence[Sequence[Compared]], settings: Sequence[Compared]
-) -> Iterator[Verdict]:
-    """`headline` and `further`: per load of the main data set and of the others, every section; the first has all
-    references. Only what was measured is judged.
+def verdicts(headline: Sequence[Sequence[Compared]], settings: Sequence[Compared]) -> Iterator[Verdict]:
+    """`headline`: per load of the main data set every section; the first has all references. Only what was measured is
+    judged.
     """
     for sections in headline:
         if sections[0].policies:
             yield from _at_load(sections)
     yield from _at_all_loads(headline)
-    for sections in further:
-        yield from _never_behind(sections)
     yield from _worst(settings)
+
+
+def further_verdicts(loads: Sequence[Sequence[Compared]]) -> Iterator[Verdict]:
+    """The same of another data set."""
+    for sections in loads:
+        rivals = {metric: best for metric in METRICS if (best := rival(sections, metric)) is not None}
+        behind = [metric for metric, best in rivals.items() if best.behind_by.low > 0]
+        what = f"{100 * sections[0].section.load:.0f} % load: behind the best peer on no metric beyond the interval"
+        if rivals:
+            yield what, f"behind on {', '.join(behind)}" if behind else "on none", not behind
 
 
 def _at_load(sections: Sequence[Compared]) -> Iterator[Verdict]:
@@ -122,15 +128,6 @@ def _mostly(won: int, lost: int) -> bool:
 
 def _better(metric: str) -> str:
     return f"better than the best peer on {metric} in 9 of 10 runs that differ"
-
-
-def _never_behind(sections: Sequence[Compared]) -> Iterator[Verdict]:
-    main = sections[0].section
-    rivals = {metric: rival(sections, metric) for metric in METRICS}
-    if all(rivals.values()):
-        behind = [metric for metric, best in rivals.items() if best is not None and best.behind_by.low > 0]
-        what = f"{main.dataset}, {100 * main.load:.0f} % load: behind the best peer on no metric beyond the interval"
-        yield what, f"behind on {', '.join(behind)}" if behind else "on none", not behind
 
 
 def _worst(settings: Sequence[Compared]) -> Iterator[Verdict]:

@@ -24,7 +24,7 @@ from tests.benchmarks.quality_plan import (
     Quality,
     best_peer,
 )
-from tests.benchmarks.quality_report import Origin, picture, report
+from tests.benchmarks.quality_report import Origin, further_report, page_name, picture, report
 
 QUALITY = Quality(Setup(), ("planetlab", "bitbrains"), tuple(range(4)))
 ORIGIN = Origin("make benchmark-quality", "abc123", "2026-01-05", "2 cores", "Usage is made up.")
@@ -55,6 +55,11 @@ def page() -> str:
     return report(QUALITY, measured(), ORIGIN)
 
 
+@pytest.fixture(scope="module")
+def further() -> str:
+    return further_report(QUALITY, measured(), ORIGIN, "bitbrains")
+
+
 def test_it_begins_with_what_it_comes_to(page: str) -> None:
     headline = page.split("\n\n")[2]
     # means over four seeds: 1.015 times the table
@@ -81,10 +86,24 @@ def test_the_contenders_at_the_middle_load_are_drawn() -> None:
     assert not picture(QUALITY, {})
 
 
-def test_every_load_of_every_data_set_has_a_table_of_the_contenders_with_the_best_first(page: str) -> None:
-    for name in ("PlanetLab", "Bitbrains"):
+def test_a_further_data_set_has_a_page_of_its_own(page: str, further: str) -> None:
+    assert "Another data set has [a page of its own](quality-bitbrains.md): Bitbrains." in page
+    assert "## Bitbrains" not in page
+    assert further.startswith("# Placement quality: Bitbrains\n\nWritten by `make benchmark-quality` on 2026-01-05")
+    assert "[placement quality](quality.md#how-to-read-it)" in further
+    assert "## PlanetLab" not in further
+    assert [page_name(replace(QUALITY, datasets=("",)), ""), page_name(QUALITY, "planetlab")] == [
+        "quality-generated",
+        "quality",
+    ]
+
+
+def test_every_load_of_every_data_set_has_a_table_of_the_contenders_with_the_best_first(
+    page: str, further: str
+) -> None:
+    for name, told in (("PlanetLab", page), ("Bitbrains", further)):
         for load in LOADS:
-            (section,) = [part for part in page.split("\n## ") if part.startswith(f"{name}: load {100 * load:.0f} %")]
+            (section,) = [part for part in told.split("\n## ") if part.startswith(f"{name}: load {100 * load:.0f} %")]
             rows = [line.split(" | ")[0].strip("|* ") for line in section.splitlines() if line.startswith("| ")][2:]
             assert rows[:3] == ["offline", "clairvoyant", OURS]
             ruler = RULER if name == "PlanetLab" else RULER[:1]
@@ -94,17 +113,18 @@ def test_every_load_of_every_data_set_has_a_table_of_the_contenders_with_the_bes
             assert "\n\n4 paired runs.\n\n" in section
 
 
-def test_the_others_and_other_weights_have_tables_of_their_own_on_every_data_set(page: str) -> None:
-    tables = 2 * len(LOADS)
-    for name in (*OTHERS, *(f"{name}*3+default" for name in OTHERS)):
-        as_contender = tables if name == KOORDINATOR else 0
-        assert page.count(f"| {name} | ") == tables + as_contender
-    for name in (*CONTENDERS, KOORDINATOR):
-        assert page.count(f"| {name}*10+default | ") == tables
-    assert page.count(f"| {CONSTANT} | ") == tables
-    for name in ADOPTED:
-        assert page.count(f"| {name} | ") == len(LOADS)
-    assert page.count(f"\n\n{FEW} paired runs.\n\n") == 2 * tables + len(LOADS)
+def test_the_others_and_other_weights_have_tables_of_their_own_on_every_data_set(page: str, further: str) -> None:
+    tables = len(LOADS)
+    for told, adopted in ((page, tables), (further, 0)):
+        for name in (*OTHERS, *(f"{name}*3+default" for name in OTHERS)):
+            as_contender = tables if name == KOORDINATOR else 0
+            assert told.count(f"| {name} | ") == tables + as_contender
+        for name in (*CONTENDERS, KOORDINATOR):
+            assert told.count(f"| {name}*10+default | ") == tables
+        assert told.count(f"| {CONSTANT} | ") == tables
+        for name in ADOPTED:
+            assert told.count(f"| {name} | ") == adopted
+        assert told.count(f"\n\n{FEW} paired runs.\n\n") == 2 * tables + adopted
 
 
 def test_duels_and_tests_are_there(page: str) -> None:
@@ -133,13 +153,16 @@ def test_when_all_is_measured_nothing_is_missing(page: str) -> None:
 
 
 def test_a_part_of_the_runs_makes_a_page_that_says_so() -> None:
-    half = report(QUALITY, measured(lambda trial: trial.seed < 2 and trial.dataset == "planetlab"), ORIGIN)
+    outcomes = measured(lambda trial: trial.seed < 2 and trial.dataset == "planetlab")
+    half = report(QUALITY, outcomes, ORIGIN)
     assert "better than the best peer in 2 of 2 paired runs" in half
     assert "Only 2 of 4 runs are done." in half
     assert f"Only 2 of {FEW} runs are done." in half
     assert "- PlanetLab, load 50 %: 2 of 4 runs" in half
-    assert "- Bitbrains, load 65 %: 0 of 4 runs" in half
-    assert "## Bitbrains: load 65 %\n\nNot run yet." in half
+    nothing = further_report(QUALITY, outcomes, ORIGIN, "bitbrains")
+    assert "- Bitbrains, load 65 %: 0 of 4 runs" in nothing
+    assert "## Bitbrains: load 65 %\n\nNot run yet." in nothing
+    assert "Nothing can be judged yet." in nothing
 
 
 def test_a_seed_counts_only_if_everybody_ran_it() -> None:
@@ -189,7 +212,7 @@ def held(page: str) -> dict[str, tuple[str, str]]:
     return {what: (measured, holds) for what, measured, holds in rows}
 
 
-def test_what_must_hold_is_judged_first(page: str) -> None:
+def test_what_must_hold_is_judged_first(page: str, further: str) -> None:
     said = held(page)
     # 100 * (6 - 1) / (6 - 0.5), and to the offline plan / (6 - 0.4)
     assert said["50 % load: hot80 gap to `clairvoyant` closed by 86 % at least, interval up to 88 %"] == ("91", "yes")
@@ -199,7 +222,10 @@ def test_what_must_hold_is_judged_first(page: str) -> None:
         "yes",
     )
     assert said["50 % load: who is told true means is no worse than who learns"][1] == "**no**"  # 5 by the table
-    assert said["bitbrains, 35 % load: behind the best peer on no metric beyond the interval"] == ("on none", "yes")
+    assert held(further) == {
+        f"{100 * load:.0f} % load: behind the best peer on no metric beyond the interval": ("on none", "yes")
+        for load in LOADS
+    }
     assert said["worst of 11 of 11 settings: hot80 gap closed by 70 % at least"][1] == "yes"
 
 
@@ -207,7 +233,7 @@ def test_what_must_hold_is_judged_first(page: str) -> None:
 def test_who_is_ahead_in_few_runs_or_at_another_weight_is_given_all_runs_and_is_the_best_peer(
     monkeypatch: pytest.MonkeyPatch, page: str, ahead: str
 ) -> None:
-    assert page.count("Nobody: the best peer is a contender.") == 2 * len(LOADS)
+    assert page.count("Nobody: the best peer is a contender.") == len(LOADS)
     monkeypatch.setitem(HOT, ahead, 0.45)
     told = report(QUALITY, measured(), ORIGIN)
     assert "Nobody" not in told
@@ -226,9 +252,9 @@ def test_who_is_ahead_by_any_metric_is_given_all_runs_and_is_the_best_peer_of_th
     for sections in QUALITY.stages(outcomes):
         for section in sections:
             outcomes |= {trial: calm_is_ahead(trial) for trial in section.trials(QUALITY.seeds)}
-    page = report(QUALITY, outcomes, ORIGIN)
-    assert page.count(f"| std | {ahead} | 4.0 | 8.0 | 4.0 (4.0..4.0) | 0 | 0 | 4 | 0.12 |") == 2 * len(LOADS)
-    assert held(page)["bitbrains, 50 % load: behind the best peer on no metric beyond the interval"] == (
+    page = further_report(QUALITY, outcomes, ORIGIN, "bitbrains")
+    assert page.count(f"| std | {ahead} | 4.0 | 8.0 | 4.0 (4.0..4.0) | 0 | 0 | 4 | 0.12 |") == len(LOADS)
+    assert held(page)["50 % load: behind the best peer on no metric beyond the interval"] == (
         "behind on std",
         "**no**",
     )
@@ -254,8 +280,8 @@ def test_who_is_behind_on_another_data_set_beyond_the_interval_is_told() -> None
     for trial, made in outcomes.items():
         if trial.dataset == "bitbrains" and trial.policy == "Trimaran/TargetLoadPacking":
             outcomes[trial] = msgspec.structs.replace(made, unserved=0.001)
-    said = held(report(six, outcomes, ORIGIN))
-    assert said["bitbrains, 65 % load: behind the best peer on no metric beyond the interval"] == (
+    said = held(further_report(six, outcomes, ORIGIN, "bitbrains"))
+    assert said["65 % load: behind the best peer on no metric beyond the interval"] == (
         "behind on unserved",
         "**no**",
     )
@@ -267,6 +293,7 @@ def test_a_data_set_with_fewer_runs_is_complete_with_those() -> None:
     for sections in many.stages(outcomes):
         for section in sections:
             outcomes |= {trial: outcome(trial) for trial in section.trials(many.seeds)}
-    page = report(many, outcomes, ORIGIN)
-    assert "runs are done" not in page
-    assert page.endswith("Nothing: every run of the plan is in.\n")
+    for page in (report(many, outcomes, ORIGIN), further_report(many, outcomes, ORIGIN, "bitbrains")):
+        assert "runs are done" not in page
+        assert page.endswith("Nothing: every run of the plan is in.\n")
+    assert "6 paired runs a load" in page
