@@ -92,7 +92,7 @@ def _parts(quality: Quality, outcomes: Outcomes, origin: Origin) -> Iterator[str
     yield _references([sections[MAIN] for sections in loads.values()])
     yield _settings("Other circumstances", [c for c in others if c.section.setting in SENSITIVITY])
     yield _settings("Things that go wrong", [c for c in others if c.section.setting in {*ROBUSTNESS, "stale"}])
-    yield _missing(quality, [*(sections[MAIN] for sections in loads.values()), *others])
+    yield _missing(quality, loads, others)
 
 
 def _further_parts(quality: Quality, outcomes: Outcomes, origin: Origin, dataset: str) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _further_parts(quality: Quality, outcomes: Outcomes, origin: Origin, dataset
     headline = page_name(quality, quality.headline)
     yield f"What the words mean, and the other comparisons: [placement quality]({headline}.md#how-to-read-it)."
     yield from _tables(quality, dataset, loads)
-    yield _missing(quality, [sections[MAIN] for sections in loads.values()])
+    yield _missing(quality, loads)
 
 
 def _loads(quality: Quality, outcomes: Outcomes, dataset: str) -> Loads:
@@ -348,12 +348,13 @@ def _setting_row(c: Compared) -> list[str]:
     ]
 
 
-def _missing(quality: Quality, main: Sequence[Compared]) -> str:
-    """What is planned of the main tables and not there; the others say it themselves."""
+def _missing(quality: Quality, loads: Loads, others: Sequence[Compared] = ()) -> str:
+    """What is planned and not there."""
+    planned = [(title, c) for sections in loads.values() for title, c in sections.items()]
+    planned += [(f"{c.section.setting} at ", c) for c in others]
     lines = [
-        f"- {_named(c.section.dataset)}, load {100 * c.section.load:.0f} %"
-        f"{', ' + c.section.setting if c.section.setting else ''}: {c.count} of {wanted} runs"
-        for c in main
+        f"- {_named(c.section.dataset)}, {title}load {100 * c.section.load:.0f} %: {c.count} of {wanted} runs"
+        for title, c in planned
         if c.count < (wanted := _wanted(c.section, quality))
     ]
     return "## Not measured yet\n\n" + ("\n".join(lines) if lines else "Nothing: every run of the plan is in.")

@@ -159,6 +159,8 @@ def test_a_part_of_the_runs_makes_a_page_that_says_so() -> None:
     assert "Only 2 of 4 runs are done." in half
     assert f"Only 2 of {FEW} runs are done." in half
     assert "- PlanetLab, load 50 %: 2 of 4 runs" in half
+    assert f"- PlanetLab, the other plugins at load 65 %: 2 of {FEW} runs" in half
+    assert f"- PlanetLab, 20-nodes at load 50 %: 2 of {FEW} runs" in half
     nothing = further_report(QUALITY, outcomes, ORIGIN, "bitbrains")
     assert "- Bitbrains, load 65 %: 0 of 4 runs" in nothing
     assert "## Bitbrains: load 65 %\n\nNot run yet." in nothing
