@@ -1,7 +1,8 @@
 """Every number of a scenario, with unit, default and reason.
 
-The defaults are the setting in which published placement figures were measured, so that figures can be compared;
-the demo and the sensitivity runs change single ones.
+The defaults follow the setting in which EntropicRisk's prototype was measured, so that figures can be compared, and
+differ from it in three things that are closer to a real cluster (decision 15); the demo and the sensitivity runs change
+single ones.
 """
 
 from dataclasses import dataclass, field
@@ -85,7 +86,7 @@ class FailureSettings:
     """Nodes that go away for a while."""
 
     per_day: float = 0.0
-    """In the whole cluster. None by default, as in the published setting."""
+    """In the whole cluster. None by default, as where the prototype was measured."""
     away_median_seconds: float = 900.0
     away_deviation: float = 0.5
 

@@ -28,6 +28,7 @@ UNREADABLE = (
     OSError,
     ValueError,
     TypeError,
+    MemoryError,
     EOFError,
     RuntimeError,
     zipfile.BadZipFile,

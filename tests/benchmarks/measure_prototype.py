@@ -24,7 +24,8 @@ def main() -> None:
     try:
         days = days_of(arguments.traces)
         if HEADLINE_SET not in days:
-            parser.error(f"{arguments.traces} has no {HEADLINE_SET}-*.npz, on which the prototype was measured")
+            found = f"{arguments.traces!r} has no {HEADLINE_SET}-*.npz"
+            parser.error(f"--traces: {found}, on which the prototype was measured")
         days = {HEADLINE_SET: days[HEADLINE_SET]}
         store = store_of(arguments.store, days)
     except LoadAwareError as error:

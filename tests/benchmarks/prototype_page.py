@@ -45,11 +45,9 @@ as `loadaware simulate --setting prototype` does, they are:
   than 5 cores, and what nodes use by themselves is a part of it.
 - There are no Jobs. Usually a quarter of the workloads are; kube-scheduler does not spread their pods.
 
-Each was looked at by itself (the same five days at 50 and 65 %). Usually the default leaves 4.3 and 20.6, chance 12.0
-and 32.1, the clairvoyant .03 and 4.3. With even bursts and no Jobs it is 4.6 and 20.7, 11.7 and 31.3, .12 and 5.7:
-bursts of many replicas, which peak together, are what no placement can hide. With the load besides counted without what
-nodes use by themselves, 7.1 and 25.9, 15.6 and 36.3, .42 and 10.0; counted before the limit of 5 cores as well, 6.3 and
-22.3, 14.4 and 32.8, .26 and 6.9. Without Jobs alone the default leaves 4.5 and 20.5."""
+[Decision 15](../decisions/0015-two-references-and-two-settings.md) has what each of them does by itself. They do not
+explain everything: TargetLoadPacking and LoadVariationRiskBalancing do better here than there, and the default leaves
+somewhat more at 35 and 50 % load. Why was not found."""
 
 
 @dataclass(frozen=True)

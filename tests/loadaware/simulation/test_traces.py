@@ -1,3 +1,5 @@
+import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +130,16 @@ def test_an_array_that_is_no_archive_is_told(tmp_path: Path) -> None:
 
 def test_an_array_of_something_else_is_told(tmp_path: Path) -> None:
     write(tmp_path, "lab-1.npz", np.zeros((2, 2), dtype=[("cpu", float), ("memory", float)]))
+    with pytest.raises(TracesError, match="cannot be read as traces"):
+        load_traces(str(tmp_path))
+
+
+def test_an_array_that_claims_to_be_larger_than_any_memory_is_told(tmp_path: Path) -> None:
+    header = io.BytesIO()
+    claimed = {"descr": "|u1", "fortran_order": False, "shape": (10**9, 10**9)}
+    np.lib.format.write_array_header_1_0(header, claimed)
+    with zipfile.ZipFile(tmp_path / "lab-1.npz", "w") as archive:
+        archive.writestr("cpu_percent.npy", header.getvalue() + b"12345678")
     with pytest.raises(TracesError, match="cannot be read as traces"):
         load_traces(str(tmp_path))
 
