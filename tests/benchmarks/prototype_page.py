@@ -47,7 +47,7 @@ as `loadaware simulate --setting prototype` does, they are:
 
 [Decision 15](../decisions/0015-two-references-and-two-settings.md) has what each of them does by itself. They do not
 explain everything: TargetLoadPacking and LoadVariationRiskBalancing do better here than there, and the default leaves
-somewhat more at 35 and 50 % load. That is explained in part."""
+somewhat more at 35 and 50 % load; the same decision has what was found of that."""
 
 
 @dataclass(frozen=True)
