@@ -78,7 +78,7 @@ def verdicts(headline: Sequence[Sequence[Compared]], settings: Sequence[Compared
 
 
 def further_verdicts(loads: Sequence[Sequence[Compared]]) -> Iterator[Verdict]:
-    """The same of another data set."""
+    """On another data set: whether ours is behind the best peer, the lower end of the difference above zero."""
     for sections in loads:
         rivals = {metric: best for metric in METRICS if (best := rival(sections, metric)) is not None}
         behind = [metric for metric, best in rivals.items() if best.behind_by.low > 0]
