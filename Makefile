@@ -26,8 +26,8 @@ browser: .venv/test.done ## run the tests of the live page, which need a Chromiu
 	@$(BIN)/python -m pytest -m browser tests/browser
 pictures: .venv/test.done ## take the pictures of the live page for the docs (needs a Chromium)
 	@$(BIN)/python -m tests.browser.take_pictures
-benchmark-quality: .venv/test.done ## compare placements with every peer, for hours (TRACES=folder RUNS=10 JOBS=2); resumable
-	@$(BIN)/python -m tests.benchmarks.measure_quality --traces "$(TRACES)" --runs $(or $(RUNS),10) $(if $(JOBS),--jobs $(JOBS))
+benchmark-quality: .venv/test.done ## compare placements with every peer, for hours (TRACES=folder RUNS=10 JOBS=2 ONLY=data set); resumable
+	@$(BIN)/python -m tests.benchmarks.measure_quality --traces "$(TRACES)" --runs $(or $(RUNS),10) $(if $(JOBS),--jobs $(JOBS)) $(if $(ONLY),--only $(ONLY))
 benchmark-prototype: .venv/test.done ## measure again what EntropicRisk's prototype told, in its setting (TRACES=folder RUNS=10 JOBS=2); resumable
 	@$(BIN)/python -m tests.benchmarks.measure_prototype --traces "$(TRACES)" --runs $(or $(RUNS),10) $(if $(JOBS),--jobs $(JOBS))
 benchmark: .venv/test.done ## measure the wire against an extender in Go, write docs/benchmarks/wire.md (half an hour; QUICK=1: minutes)

@@ -1,20 +1,22 @@
 """How good placements are, against every peer and two references. Run it, go away, come back, read docs/benchmarks:
 
-    make benchmark-quality [TRACES=folder] [RUNS=10] [JOBS=2]
+    make benchmark-quality [TRACES=folder] [RUNS=10] [JOBS=2] [ONLY=data set]
 
 Finished runs are kept outside the checkout, by the code that made them, so that it can be stopped at any time (Ctrl-C)
 and goes on where it was. The page is written in any case, and says what is missing. Without TRACES usage is generated.
-It takes hours: run it in a clone of its own that nobody edits meanwhile.
+With ONLY one data set of the folder is measured, and no page but its own is written. It takes hours: run it in a clone
+of its own that nobody edits meanwhile.
 """
 
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from loadaware.errors import LoadAwareError
+from loadaware.config_problems import nearest
+from loadaware.errors import ConfigError, LoadAwareError
 from loadaware.simulating import Options, Stopped, run_all, setup_of
 from loadaware.simulation.code_digest import code_digest
 from loadaware.simulation.comparison import Days
@@ -23,7 +25,7 @@ from loadaware.simulation.run_store import Keys, RunStore
 from loadaware.simulation.traces import load_traces
 from loadaware.simulation.trial import Outcome, Trial
 from tests.benchmarks.pages import ROOT, commit, machine
-from tests.benchmarks.quality_plan import LOADS, Outcomes, Plan, Quality
+from tests.benchmarks.quality_plan import LOADS, Outcomes, PartOf, Plan, Quality
 from tests.benchmarks.quality_report import Origin, further_report, page_name, picture, report
 
 PAGES = ROOT / "docs" / "benchmarks"
@@ -35,31 +37,43 @@ def main() -> None:
         days = days_of(arguments.traces)
         quality = quality_of(arguments, days)
         check(quality)
+        datasets = chosen(arguments.only, quality)
         store = store_of(arguments.store, days)
     except LoadAwareError as error:
         sys.exit(f"measure_quality: {error}")
-    outcomes, problem = measure(quality, days, store, arguments.jobs, only_report=arguments.report)
-    write(quality, outcomes, origin("benchmark-quality", arguments, days))
+    plan = PartOf(quality, arguments.only) if arguments.only else quality
+    outcomes, problem = measure(plan, days, store, arguments.jobs, only_report=arguments.report)
+    write(quality, outcomes, origin("benchmark-quality", arguments, days, arguments.only), datasets)
     sys.stderr.write(f"measure_quality: {len(outcomes)} runs in {PAGES.relative_to(ROOT)}\n")
     if problem:
         sys.exit(f"measure_quality: {problem}; the same command goes on from there")
 
 
-def write(quality: Quality, outcomes: Outcomes, made: Origin) -> None:
-    """The pages and the picture."""
+def write(quality: Quality, outcomes: Outcomes, made: Origin, datasets: Sequence[str]) -> None:
+    """The pages of these data sets, and the picture if the headline's is among them."""
     PAGES.mkdir(parents=True, exist_ok=True)
-    name = page_name(quality, quality.headline)
-    (PAGES / f"{name}.md").write_text(report(quality, outcomes, made), encoding="utf-8")
-    if drawn := picture(quality, outcomes):
-        (PAGES / f"{name}.svg").write_text(drawn, encoding="utf-8")
-    for dataset in quality.further:
+    for dataset in datasets:
         page = PAGES / f"{page_name(quality, dataset)}.md"
-        page.write_text(further_report(quality, outcomes, made, dataset), encoding="utf-8")
+        if dataset != quality.headline:
+            page.write_text(further_report(quality, outcomes, made, dataset), encoding="utf-8")
+            continue
+        page.write_text(report(quality, outcomes, made), encoding="utf-8")
+        if drawn := picture(quality, outcomes):
+            page.with_suffix(".svg").write_text(drawn, encoding="utf-8")
+
+
+def chosen(only: str, quality: Quality) -> tuple[str, ...]:
+    """The data sets to measure: all, or the one that was named. Raises ConfigError for one that is not there."""
+    if only and only not in quality.datasets:
+        problem = f"there is no data set called {only!r} in the traces"
+        raise ConfigError("--only", "", problem, nearest(only, quality.datasets))
+    return (only,) if only else quality.datasets
 
 
 def arguments_of(given: list[str]) -> argparse.Namespace:
     parser = options_of(__doc__)
     parser.add_argument("--traces", default="", help="folder of recorded days; generated usage without it")
+    parser.add_argument("--only", default="", metavar="NAME", help="measure this data set alone; write only its page")
     parser.add_argument("--nodes", type=at_least(2), default=100)
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--warm-up", type=float, default=6.0)
@@ -142,12 +156,12 @@ def stored(trials: list[Trial], store: RunStore) -> dict[Trial, Outcome]:
     return {trial: outcome for trial in trials if (outcome := store.get(trial)) is not None}
 
 
-def origin(target: str, arguments: argparse.Namespace, days: Days) -> Origin:
-    """What the page says of itself; `target` is that of make."""
-    recorded = f"TRACES=... RUNS={arguments.runs}" if days else f"RUNS={arguments.runs}"
-    named = "; ".join(f"{name}, {len(of_set)} days" for name, of_set in days.items())
+def origin(target: str, arguments: argparse.Namespace, days: Days, only: str = "") -> Origin:
+    """What the page says of itself; `target` is that of make, `only` the one data set that was measured."""
+    told = {"TRACES": "..." if days else "", "RUNS": arguments.runs, "ONLY": only}
+    named = "; ".join(f"{name}, {len(of_set)} days" for name, of_set in days.items() if only in ("", name))
     return Origin(
-        command=f"make {target} {recorded}",
+        command=" ".join([f"make {target}", *(f"{name}={value}" for name, value in told.items() if value)]),
         commit=commit(),
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         machine=machine(),

@@ -185,6 +185,24 @@ class Quality:
         return replace(self.setup, scenario=replace(self.setup.scenario, load=load))
 
 
+@dataclass(frozen=True)
+class PartOf:
+    """What a plan has for one data set: the rest is measured at another time, and has pages of its own."""
+
+    plan: Plan
+    dataset: str
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The plan's."""
+        return self.plan.seeds
+
+    def stages(self, outcomes: Outcomes) -> Iterator[list[Section]]:
+        """The plan's, without what is of other data sets."""
+        for sections in self.plan.stages(outcomes):
+            yield [section for section in sections if section.dataset == self.dataset]
+
+
 def mean(runs: Runs, policy: str, metric: str) -> float:
     """Of a figure over the runs."""
     return float(np.mean([getattr(outcome, metric) for outcome in runs[policy]]))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from loadaware.errors import ConfigError
 from loadaware.simulation import sensitivity
 from loadaware.simulation.comparison import compare
 from loadaware.simulation.engine import EngineSettings
@@ -12,7 +13,8 @@ from loadaware.simulation.policy_names import parse
 from loadaware.simulation.settings import MachineSettings, ScenarioSettings
 from loadaware.simulation.stage import Setup
 from loadaware.simulation.trial import Outcome, Trial
-from tests.benchmarks.quality_plan import DEAF, FEW, LOADS, OURS, Quality, unheard
+from tests.benchmarks.measure_quality import chosen
+from tests.benchmarks.quality_plan import DEAF, FEW, LOADS, OURS, PartOf, Quality, unheard
 
 SETUP = Setup(
     ScenarioSettings(duration_seconds=2400.0, machines=MachineSettings(nodes=6)), EngineSettings(warm_up_seconds=600.0)
@@ -63,3 +65,20 @@ def test_the_headline_set_is_where_circumstances_change() -> None:
     both = replace(QUALITY, datasets=("lab", "planetlab"))
     assert {section.dataset for section in both.circumstances({})} == {"planetlab"}
     assert {section.dataset for section in QUALITY.circumstances({})} == {"lab"}
+
+
+def test_one_data_set_of_a_plan_is_all_that_the_plan_has_for_it() -> None:
+    both = Quality(SETUP, ("planetlab", "bitbrains"), (0, 1))
+    part = PartOf(both, "bitbrains")
+    whole = [section for sections in both.stages({}) for section in sections if section.dataset == "bitbrains"]
+    assert [section for sections in part.stages({}) for section in sections] == whole
+    assert {section.load for section in whole} == set(LOADS)
+    assert part.seeds == both.seeds
+
+
+def test_a_data_set_that_is_not_in_the_traces_is_told_before_anything_runs() -> None:
+    both = Quality(SETUP, ("planetlab", "bitbrains"), (0, 1))
+    assert chosen("", both) == both.datasets
+    assert chosen("bitbrains", both) == ("bitbrains",)
+    with pytest.raises(ConfigError, match=r"no data set called 'bitbrain' in the traces.*bitbrains"):
+        chosen("bitbrain", both)
