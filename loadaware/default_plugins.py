@@ -25,8 +25,8 @@ from collectors.reading import Floats
 
 Ints = npt.NDArray[np.int64]
 
-LEAST_ALLOCATED, BALANCED_ALLOCATION, POD_TOPOLOGY_SPREAD = 1, 1, 2
-"""Their weights."""
+POD_TOPOLOGY_SPREAD = 2
+"""Its weight; the others have 1."""
 POINTS_PER_PRIORITY = 10
 """What one step of an extender's priority, at weight 1, counts in kube-scheduler's sum."""
 SPREAD_KINDS = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController"})

@@ -18,6 +18,8 @@ from loadaware.window import Bools, Ints
 
 APPLICATION_LABELS = ("app.kubernetes.io/name", "app", "k8s-app")
 """Where a pod says which application it belongs to, the first that it has."""
+FEW = 1024
+"""Of shapes, or of applications: not worth forgetting."""
 
 
 class BoundPod(NamedTuple):
@@ -247,8 +249,10 @@ class PodTable:
 
 
 def _renumber(numbered: _Numbered[T], column: Ints, held: Bools) -> None:
+    if len(numbered.things) < FEW:
+        return
     used = np.unique(column[held])
-    if 2 * len(used) + 1024 <= len(numbered.things):
+    if 2 * len(used) + FEW <= len(numbered.things):
         numbered.keep(used)
         column[held] = np.searchsorted(used, column[held])
 

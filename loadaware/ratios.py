@@ -58,15 +58,20 @@ def grouped(groups: Ints, values: Floats, count: int) -> Floats:
 
 def rescaled(sums: Floats, scale: Floats) -> Floats:
     """Sums (..., resource, power) of scale * x (..., resource) in place of x."""
-    square = scale * scale
-    return sums * np.stack([np.ones_like(scale), scale, square, square * scale], axis=-1)
+    scaled = np.empty(sums.shape)
+    scaled[..., 0] = sums[..., 0]
+    factor = scale
+    for power in range(1, POWERS):
+        np.multiply(sums[..., power], factor, out=scaled[..., power])
+        factor = factor * scale
+    return scaled
 
 
 def powers_of(x: Floats) -> Floats:
     """(1, x, x^2, x^3) of each, nothing at all where x was not measured. Axes (pod, resource, power)."""
     measured = ~np.isnan(x)
     x = np.where(measured, x, 0.0)
-    return rescaled(measured.astype(np.float64)[..., None], x)
+    return rescaled(np.broadcast_to(measured[..., None], (*x.shape, POWERS)), x)
 
 
 def shrunk(sums: Floats, prior: Ratios, samples: float) -> Ratios:

@@ -16,7 +16,7 @@ import numpy as np
 from collectors.reading import Floats
 from loadaware.simulation.accounting import Report
 from loadaware.simulation.cluster import SimulatedCluster
-from loadaware.simulation.default_scores import DefaultScores
+from loadaware.simulation.default_scores import default_scores
 from loadaware.simulation.manifest import manifest_of
 from loadaware.simulation.noise import Ints
 from loadaware.simulation.watch import News
@@ -58,7 +58,6 @@ class Side:
         self._numbers = {node: number for number, node in enumerate(cluster.scenario.machines.names)}
         self._queue: deque[int] = deque()
         self._set_aside: list[int] = []
-        self._scores = DefaultScores()
         self._lock = threading.Lock()
 
     def advance(self, time: float) -> tuple[News, ...]:
@@ -88,7 +87,7 @@ class Side:
         """What kube-scheduler's default plugins give these nodes, weighted and summed."""
         numbers = np.array([self._numbers[node] for node in nodes], dtype=np.int64)
         with self._lock:
-            return self._scores.total(self._cluster.placements, pending.pod, numbers)
+            return default_scores(self._cluster.placements, pending.pod, numbers)
 
     def bind(self, pending: Pending, node: str) -> bool:
         """Bind it. False, and the pod back in the queue, if the node was lost or filled meanwhile."""

@@ -22,7 +22,7 @@ from loadaware.default_plugins import POINTS_PER_PRIORITY
 from loadaware.replay.ordering import AskedRecord
 from loadaware.replay.retelling import Retelling
 from loadaware.replay.whereabouts import Whereabouts
-from loadaware.simulation.default_scores import DefaultScores
+from loadaware.simulation.default_scores import default_scores
 from loadaware.simulation.noise import Ints
 from loadaware.simulation.placements import Placements
 
@@ -48,7 +48,6 @@ class Choosing:
 
     def __init__(self, told: Retelling, where: Whereabouts, counts: Counter[str], seed: int) -> None:
         self._told, self._where, self._counts, self._seed = told, where, counts, seed
-        self._scores = DefaultScores()
         self._passed: dict[str, tuple[str, ...]] = {}
         self._chosen: dict[str, Choice] = {}
         self.requests_recorded = True
@@ -122,7 +121,7 @@ class Choosing:
         if len(known) < len(names) or not names:
             return Choice(tuple(names), POINTS_PER_PRIORITY * priorities, same)
         where = cast("Placements", self._where)  # it has all that the scores look at
-        total = self._scores.total(where, self._where.ask(pod), self._where.rows(names))
+        total = default_scores(where, self._where.ask(pod), self._where.rows(names))
         return Choice(tuple(names), POINTS_PER_PRIORITY * priorities + total, same)
 
     def _decide(self, choice: Choice, pod: Pod) -> str:

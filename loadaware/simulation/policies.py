@@ -24,7 +24,7 @@ from loadaware.scorers.estimated_load import EstimatedLoad
 from loadaware.scorers.multi_window_load import MultiWindowLoad
 from loadaware.scorers.scorer import Scorer
 from loadaware.simulation.cluster import SimulatedCluster
-from loadaware.simulation.default_scores import DefaultScores
+from loadaware.simulation.default_scores import default_scores
 from loadaware.simulation.noise import Ints
 from loadaware.simulation.watch import News
 from loadaware.snapshot import HOUR
@@ -56,15 +56,12 @@ class Chance:
 class Default:
     """kube-scheduler's default scores."""
 
-    def __init__(self) -> None:
-        self._scores = DefaultScores()
-
     def hear(self, news: tuple[News, ...]) -> None:
         """Knows the cluster as kube-scheduler does, from its own bindings."""
 
     def totals(self, cluster: SimulatedCluster, pod: int, nodes: Ints) -> Ints:
         """Their weighted sum."""
-        return self._scores.total(cluster.placements, pod, nodes)
+        return default_scores(cluster.placements, pod, nodes)
 
 
 @dataclass(frozen=True)

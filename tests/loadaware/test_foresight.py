@@ -14,7 +14,7 @@ from loadaware.core import Core
 from loadaware.foresight import MOST_COMPARED, likely
 from loadaware.ranking import Ranking
 from loadaware.scorers.entropic_risk import EntropicRisk
-from loadaware.simulation.default_scores import DefaultScores
+from loadaware.simulation.default_scores import default_scores
 from loadaware.simulation.generator import generate
 from loadaware.simulation.placements import Placements
 from loadaware.simulation.scenario import Scenario
@@ -121,7 +121,7 @@ def test_the_sum_is_the_schedulers_own(seed: int) -> None:
         names = [machines.names[node] for node in nodes.tolist()]
         rows = np.array([core.snapshot.index[name] for name in names])
         ranking = Ranking("x", names, priorities.astype(float), priorities, rows=rows, table=core.snapshot.names)
-        totals = 10 * priorities + DefaultScores().total(placements, number, nodes)
+        totals = 10 * priorities + default_scores(placements, number, nodes)
         found = likely(ranking, core.snapshot, core.adviser.in_flight, pod, workload_of(pod))
         if number > 1:
             assert found.tolist() == np.flatnonzero(totals == totals.max()).tolist()

@@ -1,7 +1,7 @@
 import msgspec
 
 from loadaware.replay.whereabouts import Whereabouts, requests_of
-from loadaware.simulation.default_scores import DefaultScores
+from loadaware.simulation.default_scores import default_scores
 from tests.loadaware.recorded_runs import GIBIBYTE, node, pod
 
 
@@ -61,7 +61,7 @@ def test_replicas_are_counted_per_owner_as_nodes_come() -> None:
 def test_kube_schedulers_default_scores_prefer_the_emptier_node() -> None:
     where = cluster("a", "b")
     where.put(pod("x"), "a")
-    totals = DefaultScores().total(where, where.ask(pod("new")), where.rows(("a", "b")))  # type: ignore[arg-type]
+    totals = default_scores(where, where.ask(pod("new")), where.rows(("a", "b")))  # type: ignore[arg-type]
     assert totals[1] > totals[0]
 
 

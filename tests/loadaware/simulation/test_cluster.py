@@ -6,7 +6,7 @@ import pytest
 from collectors.cluster import NamespaceSeen, NodeGone, NodeSeen, PodGone, PodSeen
 from collectors.reading import Reading
 from loadaware.simulation.cluster import SimulatedCluster
-from loadaware.simulation.default_scores import DefaultScores, best
+from loadaware.simulation.default_scores import best, default_scores
 from loadaware.simulation.metering import Timing
 from loadaware.simulation.scenario import Scenario
 from loadaware.simulation.watch import News
@@ -24,7 +24,7 @@ def by_default(seed: int) -> Choose:
 
     def choose(cluster: SimulatedCluster, pod: int) -> int:
         nodes = np.flatnonzero(cluster.placements.feasible(pod))
-        return int(nodes[best(DefaultScores().total(cluster.placements, pod, nodes), random)])
+        return int(nodes[best(default_scores(cluster.placements, pod, nodes), random)])
 
     return choose
 

@@ -12,7 +12,7 @@ from loadaware.default_plugins import (
     least_allocated,
     pod_topology_spread,
 )
-from loadaware.simulation.default_scores import DefaultScores, best
+from loadaware.simulation.default_scores import best, default_scores
 from loadaware.simulation.noise import Ints
 from loadaware.simulation.placements import Placements
 from loadaware.simulation.scenario import Scenario
@@ -143,22 +143,13 @@ def test_the_total_weighs_topology_spread_twice(scenario: Scenario) -> None:
         + balanced_allocation(placements.requested, after, placements.allocatable)
         + 2 * pod_topology_spread(replicas, placements.zones, nodes)
     )
-    assert DefaultScores().total(placements, second, nodes).tolist() == expected.tolist()
-
-
-def test_the_balance_of_releases_before_1_36_can_be_had(scenario: Scenario) -> None:
-    placements = Placements(scenario)
-    job = int(np.flatnonzero(scenario.spread_groups < 0)[0])
-    after = placements.requested + placements.requests[job]
-    expected = least_allocated(after, placements.allocatable) + balance(after, placements.allocatable)
-    totals = DefaultScores(balance_by_change=False).total(placements, job, np.arange(12))
-    assert totals.tolist() == expected.tolist()
+    assert default_scores(placements, second, nodes).tolist() == expected.tolist()
 
 
 def test_a_jobs_pod_is_not_spread(scenario: Scenario) -> None:
     placements = Placements(scenario)
     job = int(np.flatnonzero(scenario.spread_groups < 0)[0])
-    assert DefaultScores().total(placements, job, np.arange(12)).max() <= 200
+    assert default_scores(placements, job, np.arange(12)).max() <= 200
 
 
 def test_of_equal_totals_each_is_picked_now_and_then() -> None:
