@@ -55,6 +55,7 @@ SIMULATED_ARGS: Mapping[str, Mapping[str, Any]] = {
 """For scorers that do nothing without args: Peaks has the power model that the peer's own documentation shows."""
 
 _NAME = re.compile(r"(?s)(?P<head>[A-Za-z][\w./-]*)(?P<args>\{.*\})?(?:\*(?P<weight>[^+*]+))?(?P<beside>\+default)?")
+_NO_SPACE = re.compile(r"\w:[\w{\[]")
 
 
 class Constant(Scorer, frozen=True, kw_only=True):
@@ -122,12 +123,20 @@ def _maker(head: str, args: str | None, weight: float, text: str, where: str, *,
         make = LIKE_SCORERS[head]
         return lambda stage, clock: make(stage, clock, weight, beside)
     name = SHIPPED.get(head, head)
-    given = SIMULATED_ARGS.get(head, {}) if args is None else parse_yaml(args, f"{where} {text}")
-    scorer = make_scorer(name, given, f"{where} {text}")
+    scorer = _scorer(name, SIMULATED_ARGS.get(head, {}), args, f"{where} {text}")
     if head in SHIPPED:
         shipped_weight = weight if beside else 1.0
         return lambda _stage, clock: Shipped(scorer, clock, shipped_weight, beside_default=beside)
     return lambda stage, clock: _advised(scorer, stage, clock, weight, beside=beside)
+
+
+def _scorer(name: str, otherwise: Mapping[str, Any], args: str | None, where: str) -> Scorer:
+    try:
+        return make_scorer(name, otherwise if args is None else parse_yaml(args, where), where)
+    except ConfigError as error:
+        if args and _NO_SPACE.search(args):
+            raise ConfigError(error.file, error.path, error.problem, "YAML wants a space after a colon") from error
+        raise
 
 
 def _advised(scorer: Scorer, stage: Stage, clock: Clock, weight: float, *, beside: bool) -> Advised:
