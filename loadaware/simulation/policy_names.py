@@ -56,6 +56,7 @@ SIMULATED_ARGS: Mapping[str, Mapping[str, Any]] = {
 
 _NAME = re.compile(r"(?s)(?P<head>[A-Za-z][\w./-]*)(?P<args>\{.*\})?(?:\*(?P<weight>[^+*]+))?(?P<beside>\+default)?")
 _NO_SPACE = re.compile(r"\w:[\w{\[]")
+"""In what is no YAML, or in a setting's name: YAML took key and value for one word."""
 
 
 class Constant(Scorer, frozen=True, kw_only=True):
@@ -134,7 +135,7 @@ def _scorer(name: str, otherwise: Mapping[str, Any], args: str | None, where: st
     try:
         return make_scorer(name, otherwise if args is None else parse_yaml(args, where), where)
     except ConfigError as error:
-        if args and _NO_SPACE.search(args):
+        if args and _NO_SPACE.search(error.path or args):
             raise ConfigError(error.file, error.path, error.problem, "YAML wants a space after a colon") from error
         raise
 

@@ -89,6 +89,7 @@ def test_a_heavier_scorer_counts_for_more_beside_the_default(stage: Stage) -> No
         ("EntropicRisk{range: -1}", "args.range: Expected float > 0.0"),
         ("EntropicRisk{range: [}", "is not YAML"),
         ("EntropicRisk{range:2}", "there is no such setting; YAML wants a space after a colon"),
+        ("EntropicRisk{rnge: a:b}", "args.rnge: there is no such setting; did you mean 'range'?"),
         ("EntropicRisk{k:{cpu:8}}", "YAML wants a space after a colon"),
         ("LabelNumber*3+default", "args: label is required and missing"),
     ],
