@@ -16,7 +16,7 @@ from tests.parts.kubernetes_api import DEFAULT_PODS, KubernetesApi
 from tests.parts.load_watcher_server import LoadWatcherServer
 from tests.parts.loadaware_process import LoadAware
 from tests.parts.metrics_server import MetricsServer
-from tests.parts.processes import NotYetError, wait_for
+from tests.parts.processes import NotYetError, freeze, wait_for
 from tests.parts.wire_tap import WireTap
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -43,7 +43,7 @@ def killed(loadaware: LoadAware, tap: WireTap) -> Iterator[None]:
 
 @contextmanager
 def hung(loadaware: LoadAware, tap: WireTap) -> Iterator[None]:
-    loadaware.process.send(signal.SIGSTOP)
+    freeze(loadaware.process.pid)
     yield
     loadaware.process.send(signal.SIGCONT)
 

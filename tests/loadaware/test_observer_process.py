@@ -27,7 +27,7 @@ from loadaware.status import Status
 from tests.collectors.fake_api_server import FakeApiServer
 from tests.loadaware.builders import make_node, make_pod, make_reading, make_shape
 from tests.loadaware.fake_cluster import USAGE_OF_NODES, USAGE_OF_PODS, pod, quick_config, serve_cluster
-from tests.parts.processes import wait_for
+from tests.parts.processes import freeze, wait_for
 
 PATIENCE_SECONDS = 20.0
 
@@ -167,7 +167,7 @@ def test_a_question_that_comes_before_the_order_does_not_take_its_place(observin
 
 def test_stopping_does_not_wait_for_a_question_that_a_frozen_child_does_not_take(observing: Observing) -> None:
     observing.next_snapshot()
-    os.kill(observing.child(), signal.SIGSTOP)
+    freeze(observing.child())
     stuck = PodsQuery(1, tuple(f"uid-{number}" for number in range(20_000)))
     asking = threading.Thread(target=observing.process.ask, args=(stuck,), daemon=True)
     asking.start()

@@ -108,7 +108,7 @@ class Process:
                 return child.wait()
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal, for example SIGKILL or SIGSTOP, to see how others cope."""
+        """Send a signal, for example SIGKILL, to see how others cope."""
         self._running_child().send_signal(number)
 
     @property
@@ -143,6 +143,17 @@ class Process:
         if self._child is None:
             raise ProcessLookupError(self.ending)
         return self._child
+
+
+def freeze(child: int) -> None:
+    """Stop a child of this process where it is, and wait until it stands still.
+
+    Without the wait, a child that sleeps in a read may still take what is sent to it after the signal.
+    """
+    os.kill(child, signal.SIGSTOP)
+    ended = os.waitid(os.P_PID, child, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    assert ended is not None
+    assert ended.si_code == os.CLD_STOPPED, f"process {child} ended before it could be frozen"
 
 
 def wait_for(condition: Callable[[], Seen], deadline_seconds: float, what: str, process: Process | None = None) -> Seen:

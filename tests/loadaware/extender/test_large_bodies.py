@@ -29,7 +29,7 @@ from loadaware.extender.large_bodies import (
 )
 from loadaware.service import Service
 from tests.loadaware.running_server import POD, RunningServer, answer_on, counted, errors, frozen_service
-from tests.parts.processes import wait_for
+from tests.parts.processes import freeze, wait_for
 
 NAMES = ["idle", "near", "busy", "unmeasured", "stranger"]
 PADDING = "x" * (AT_ONCE_BYTES // 4)
@@ -181,7 +181,7 @@ def test_a_child_that_dies_over_a_body_makes_it_refused_and_another_is_started(
         assert asked(running, "/filter", LARGE["whole"])[0] == 200
         child = bodies._child
         assert child is not None
-        os.kill(child.pid, signal.SIGSTOP)  # so that it takes the body and dies over it
+        freeze(child.pid)  # the body waits for it, and it dies over that
         with running.connect() as connection, running.connect() as other:
             connection.settimeout(30.0)
             connection.sendall(post("/filter", LARGE["whole"]))
