@@ -19,8 +19,8 @@ from typing import Any, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from collectors.kubernetes_api import Credentials, KubernetesApi
+from tests.parts.processes import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 10.0
 """How long a test waits for something that should happen at once."""
 
 

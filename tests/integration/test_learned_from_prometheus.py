@@ -14,14 +14,13 @@ import pytest
 from tests.collectors.fake_api_server import FakeApiServer
 from tests.loadaware.fake_cluster import serve_cluster
 from tests.parts.loadaware_process import LoadAware
-from tests.parts.processes import NotYetError, wait_for
+from tests.parts.processes import PATIENCE_SECONDS, NotYetError, wait_for
 from tests.parts.prometheus_server import PrometheusServer
 
 pytestmark = pytest.mark.integration
 
 HOURS = 3
 STEP = 60
-PATIENCE_SECONDS = 60.0
 BOUND = {"web-1": "a", "web-2": "b", "db-1": "b"}
 """Pods that run, each on its node and with a request of one core."""
 CORES = {"web-1": 0.1, "web-2": 0.3, "web-3": 0.8, "db-1": 0.9}

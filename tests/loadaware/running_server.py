@@ -21,9 +21,7 @@ from loadaware.server import make_server
 from loadaware.service import Service
 from loadaware.telemetry import Telemetry
 from tests.loadaware.builders import Clock, cpu_mean, make_profile, make_settings, snapshot_of
-from tests.parts.processes import wait_for
-
-PATIENCE_SECONDS = 10.0
+from tests.parts.processes import PATIENCE_SECONDS, wait_for
 
 POD: dict[str, Any] = {
     "metadata": {"name": "web-1", "namespace": "shop", "uid": "uid-1"},

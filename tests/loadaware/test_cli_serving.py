@@ -11,6 +11,7 @@ import yaml
 
 from tests.collectors.fake_api_server import write_kubeconfig
 from tests.loadaware.command_line import POD, ask, process, run, serving
+from tests.parts.processes import PATIENCE_SECONDS
 
 
 def test_serve_answers_from_a_state_file_and_ends_with_code_0_on_sigterm(here: Path) -> None:
@@ -21,13 +22,13 @@ def test_serve_answers_from_a_state_file_and_ends_with_code_0_on_sigterm(here: P
         status, body = ask(port, "POST", "/prioritize", {"Pod": pod, "NodeNames": ["busy", "steady"]})
         assert (status, json.loads(body)) == (200, [{"Host": "busy", "Score": 0}, {"Host": "steady", "Score": 30}])
         server.send_signal(signal.SIGTERM)
-        assert server.wait(timeout=20) == 0
+        assert server.wait(timeout=PATIENCE_SECONDS) == 0
 
 
 def test_serve_ends_with_code_0_on_ctrl_c_and_prints_no_traceback(here: Path) -> None:
     with serving("--state", "state.yaml") as (server, _):
         server.send_signal(signal.SIGINT)
-        rest = server.communicate(timeout=20)[1]
+        rest = server.communicate(timeout=PATIENCE_SECONDS)[1]
         assert server.returncode == 0
     assert "Traceback" not in rest
 
@@ -39,7 +40,7 @@ def test_serve_beside_a_dead_cluster_answers_neutrally_and_ends_its_observer(her
         assert status == 200
         assert len({node["Score"] for node in json.loads(body)}) == 1
         server.send_signal(signal.SIGTERM)
-        assert server.wait(timeout=20) == 0
+        assert server.wait(timeout=PATIENCE_SECONDS) == 0
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,8 @@ from tests.collectors.fake_prometheus import FakePrometheus, Seen
 from tests.loadaware.fake_cluster import USAGE_OF_NODES, USAGE_OF_PODS, quick_config, serve_cluster, serve_usage
 from tests.loadaware.learned import rows_of
 from tests.parts.loadaware_process import LoadAware
-from tests.parts.processes import NotYetError, wait_for
+from tests.parts.processes import PATIENCE_SECONDS, NotYetError, wait_for
 
-PATIENCE_SECONDS = 30.0
 PODS = {"web-1": "a", "web-2": "b", "db-1": "b"}
 CORES = {"web-1": "100m", "web-2": "300m", "db-1": "900m"}
 

@@ -14,7 +14,7 @@ from loadaware.recorded import Asked, AskedBatch
 from tests.collectors.fake_api_server import FakeApiServer
 from tests.loadaware.fake_cluster import serve_cluster
 from tests.loadaware.recorded_runs import START, Recording, packed_history, pod
-from tests.parts.processes import wait_for
+from tests.parts.processes import PATIENCE_SECONDS, wait_for
 
 TWO = "profiles: [{scorers: [{name: %s}]}]"
 
@@ -235,10 +235,10 @@ def test_record_writes_what_a_live_cluster_tells_until_it_is_stopped(tmp_path: P
         command = [sys.executable, "-m", "loadaware", "record", str(folder), "--config", str(config)]
         process = subprocess.Popen([*command, "--kubeconfig", server.kubeconfig(tmp_path)], stderr=subprocess.PIPE)
         try:
-            wait_for(lambda: any(folder.glob("part-*/nodes.parquet")), 30.0, "a reading on disk")
+            wait_for(lambda: any(folder.glob("part-*/nodes.parquet")), PATIENCE_SECONDS, "a reading on disk")
         finally:
             process.send_signal(signal.SIGTERM)
-            _, said = process.communicate(timeout=20)
+            _, said = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0, said
     assert b"`loadaware history` shows what is in it" in said
     summary = HistoryReader(folder).summary()

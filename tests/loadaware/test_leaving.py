@@ -7,9 +7,8 @@ import socket
 import pytest
 
 from tests.loadaware.running_server import RunningServer, answer_on, arguments, frozen_service
-from tests.parts.processes import wait_for
+from tests.parts.processes import PATIENCE_SECONDS, wait_for
 
-PATIENCE_SECONDS = 20.0
 READYZ = b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
 BODY = arguments("idle")
 PRIORITIZE = b"POST /prioritize HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)

@@ -27,9 +27,7 @@ from loadaware.status import Status
 from tests.collectors.fake_api_server import FakeApiServer
 from tests.loadaware.builders import make_node, make_pod, make_reading, make_shape
 from tests.loadaware.fake_cluster import USAGE_OF_NODES, USAGE_OF_PODS, pod, quick_config, serve_cluster
-from tests.parts.processes import freeze, wait_for
-
-PATIENCE_SECONDS = 20.0
+from tests.parts.processes import PATIENCE_SECONDS, freeze, wait_for
 
 
 class Observing:

@@ -40,8 +40,8 @@ from loadaware.snapshot import OPT_OUT_ANNOTATION, Snapshot
 from loadaware.status import Status
 from tests.loadaware.builders import Clock, make_node, make_pod, make_reading
 from tests.loadaware.learned import reading_of, rows_of, running_pod
+from tests.parts.processes import PATIENCE_SECONDS
 
-PATIENCE_SECONDS = 10.0
 ASKED = Asked(1, 0.0, "prioritize", "p", make_pod("web"), ("a",), (3,))
 LISTS: tuple[Event, ...] = (
     NodeSeen(make_node("a")),

@@ -26,9 +26,8 @@ from tests.loadaware.fake_cluster import USAGE_OF_NODES, serve_cluster
 from tests.loadaware.running_server import RunningServer, answer_on, arguments, counted, frozen_service
 from tests.parts.certificates import Authority
 from tests.parts.loadaware_process import LoadAware
-from tests.parts.processes import Process, free_port, wait_for
+from tests.parts.processes import PATIENCE_SECONDS, Process, free_port, wait_for
 
-PATIENCE_SECONDS = 20.0
 HEALTHZ = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
 

@@ -18,6 +18,7 @@ from loadaware.simulating import Options, setup_of
 from loadaware.simulation.stage import day_of, make_stage
 from loadaware.simulation.traces import load_traces
 from loadaware.simulation.trial import run_trial
+from tests.parts.processes import PATIENCE_SECONDS
 
 SIZE = ["--nodes", "6", "--hours", "0.75", "--warm-up", "0.25", "--seeds", "2"]
 CHOSEN = ["default", "EntropicRisk*3+default", "clairvoyant"]
@@ -170,7 +171,7 @@ def test_ctrl_c_ends_all_processes_and_keeps_what_is_done(tmp_path: Path) -> Non
             time.sleep(0.05)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
         process.send_signal(signal.SIGINT)
-        out, told = process.communicate(timeout=30)
+        out, told = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130
     assert out == ""
     assert "Traceback" not in told

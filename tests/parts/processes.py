@@ -17,6 +17,8 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 POLL_SECONDS = 0.05
+PATIENCE_SECONDS = 60.0
+"""How long to wait for what is sure to come, on the slowest machine; only a test that fails waits so long."""
 TAIL_BYTES = 3000
 
 Seen = TypeVar("Seen")

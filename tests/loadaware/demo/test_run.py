@@ -19,6 +19,7 @@ from rich.console import Console
 from collectors.cluster import Event, PodSeen
 from loadaware.demo.run import Clock, DemoSettings, run_demo
 from tests.loadaware.demo.stand_in import SMALL_WORLD, KeepingPipeline, StandIn
+from tests.parts.processes import PATIENCE_SECONDS
 
 SETTINGS = DemoSettings(SMALL_WORLD, port=0, speed=240.0, stop_after_seconds=1.0, line_seconds=0.3)
 COMMAND = [sys.executable, "-m", "tests.loadaware.demo.stand_in"]
@@ -173,7 +174,7 @@ def test_without_a_terminal_a_signal_ends_it_cleanly_with_plain_lines(number: si
         seen = read_until(process.stdout.fileno(), b"above 80 %")
         process.send_signal(number)
         rest = process.stdout.read()
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert b"\x1b[" not in seen + rest
     assert b"pods placed:" in rest
     assert b"Traceback" not in seen + rest
@@ -187,7 +188,7 @@ def test_on_a_terminal_ctrl_c_restores_the_screen_and_leaves_the_summary() -> No
         seen = read_until(ours, b"node-1")
         process.send_signal(signal.SIGINT)
         rest = read_until(ours, b"no such words", 10.0)
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
     os.close(ours)
     assert b"\x1b[?1049h" in seen
     after = (seen + rest).rpartition(b"\x1b[?1049l")[2]

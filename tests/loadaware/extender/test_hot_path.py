@@ -16,10 +16,9 @@ from loadaware.extender.connections import BoundedConnections
 from loadaware.extender.hot_path import HotPath
 from loadaware.service import Service
 from tests.loadaware.running_server import POD, RunningServer, answer_on, arguments, counted, errors, frozen_service
-from tests.parts.processes import wait_for
+from tests.parts.processes import PATIENCE_SECONDS, wait_for
 
 BODY_LIMIT = 4096
-PATIENCE_SECONDS = 20.0
 LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 

@@ -17,7 +17,7 @@ from loadaware.extender.people import SETTINGS
 from loadaware.quantities import Duration
 from loadaware.server import PeopleServer, Server, has_own_port, make_people_server, make_server
 from tests.loadaware.running_server import arguments, frozen_service
-from tests.parts.processes import wait_for
+from tests.parts.processes import PATIENCE_SECONDS, wait_for
 
 TOKEN = "quite-a-secret"
 GUARDED = {path for path in SETTINGS if path != "/metrics"}
@@ -27,12 +27,12 @@ GUARDED = {path for path in SETTINGS if path != "/metrics"}
 def running(server: Server | PeopleServer) -> Iterator[httpx.Client]:
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    wait_for(lambda: server.started, 10, "the server")
+    wait_for(lambda: server.started, PATIENCE_SECONDS, "the server")
     port = server.servers[0].sockets[0].getsockname()[1]
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60.0) as client:
         yield client
     server.should_exit = True
-    thread.join(10)
+    thread.join(PATIENCE_SECONDS)
 
 
 @contextmanager
