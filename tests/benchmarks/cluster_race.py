@@ -153,7 +153,7 @@ def race(folder: Path, settings: RaceSettings, say: Callable[[str], None]) -> di
             cluster.control_plane.start_scheduler(PLAIN_SCHEDULER),
             cluster.control_plane.start_scheduler(loadaware.schedule_config()),
         ):
-            wait_for(lambda: len(loadaware.usage()) == 2 * settings.nodes, 60, "the nodes", loadaware.process)
+            wait_for(lambda: len(loadaware.usage()) == 2 * settings.nodes, "the nodes", loadaware.process)
             return _Player(cluster, scenario, settings, say).play()
 
 

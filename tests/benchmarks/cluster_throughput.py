@@ -82,7 +82,7 @@ def _one(control_plane: ControlPlane, config: str, pods: int) -> float:
         api.nodes_of(names, LONGEST_SECONDS)
     finally:
         api.delete(DEFAULT_PODS)
-        wait_for(lambda: not api.get(DEFAULT_PODS)["items"], 120, "the pods to be gone")
+        wait_for(lambda: not api.get(DEFAULT_PODS)["items"], "the pods to be gone")
     return rate
 
 

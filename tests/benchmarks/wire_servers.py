@@ -180,7 +180,7 @@ def loadaware(logs: Path, kubeconfig: Path, setting: Setting | None = None) -> I
     started = time.perf_counter()
     with Process("loadaware", command, logs) as process:
         server = Server(setting.name, process, port, tls=setting.tls is not None)
-        wait_for(lambda: server.get("/readyz")["measured"], PATIENCE_SECONDS, "loadaware to have measured", process)
+        wait_for(lambda: server.get("/readyz")["measured"], "loadaware to have measured", process)
         server.ready_seconds = time.perf_counter() - started
         yield server
 
@@ -190,4 +190,4 @@ def _wait_for_port(port: int, process: Process) -> None:
         socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
         return True
 
-    wait_for(open_now, PATIENCE_SECONDS, f"port {port}", process)
+    wait_for(open_now, f"port {port}", process)

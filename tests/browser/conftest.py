@@ -14,7 +14,6 @@ from tests.browser.watched_page import Opener
 from tests.parts.processes import Process, free_port, wait_for
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
-WARM_SECONDS = 90.0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,7 +46,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [sys.executable, "-m", "loadaware", "demo", *options]
     url = f"http://127.0.0.1:{port}"
     with Process("demo", command, tmp_path_factory.mktemp("demo")) as process:
-        wait_for(lambda: placed(url) >= 12, WARM_SECONDS, "the demo to place pods", process)
+        wait_for(lambda: placed(url) >= 12, "the demo to place pods", process)
         yield url
 
 

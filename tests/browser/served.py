@@ -19,7 +19,7 @@ def served(service: Service, port: int = 0, **people: Any) -> Iterator[str]:
     server = make_server(service, section, people=PeopleSection(port=None, **people))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    wait_for(lambda: server.started, 10, "the server")
+    wait_for(lambda: server.started, "the server")
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
     thread.join(20)

@@ -23,7 +23,7 @@ def main(seconds: float = 40.0) -> None:
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "loadaware", "demo", "--port", str(port), "--duration", str(seconds + 120)]
     with tempfile.TemporaryDirectory() as folder, Process("demo", command, Path(folder)) as demo:
-        wait_for(lambda: placed(url) >= 12, 90, "the demo to place pods", demo)
+        wait_for(lambda: placed(url) >= 12, "the demo to place pods", demo)
         time.sleep(seconds)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])

@@ -15,11 +15,11 @@ import pytest
 from collectors.errors import SourceRefusedError, SourceUnreachableError
 from collectors.kubernetes_api import Credentials, KubernetesApi
 from tests.collectors.fake_api_server import (
-    PATIENCE_SECONDS,
     FakeApiServer,
     status_of,
     write_kubeconfig,
 )
+from tests.parts.processes import PATIENCE_SECONDS
 
 
 @pytest.fixture

@@ -23,7 +23,8 @@ from collectors.kubernetes_api import KubernetesApi
 from collectors.manifests import Namespace
 from collectors.watch import Pace, Watch
 from collectors.watched_kinds import UNFINISHED
-from tests.collectors.fake_api_server import PATIENCE_SECONDS, FakeApiServer, status_of
+from tests.collectors.fake_api_server import FakeApiServer, status_of
+from tests.parts.processes import PATIENCE_SECONDS
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"

@@ -53,7 +53,7 @@ def installed(nodes: Cluster, folder: Path, request: pytest.FixtureRequest) -> I
     )
     kubeconfig = cluster.control_plane.kubeconfig_for("installed", token)
     with InstalledPod(cluster.api, workload, folder, kubeconfig) as pod:
-        wait_for(lambda: pod.probe("readinessProbe"), 120, "its readiness", pod.process)
+        wait_for(lambda: pod.probe("readinessProbe"), "its readiness", pod.process)
         yield Installed(said, pod, request.param)
     helm("uninstall", "loadaware", *where)
     cluster.api.delete(DEFAULT_PODS)
@@ -100,7 +100,7 @@ def test_what_notes_and_docs_tell_people_to_run_in_the_pod_works_there(
             raise NotYetError(f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    told = wait_for(examined, 120, "all nodes measured, and 4 requests", pod.process)
+    told = wait_for(examined, "all nodes measured, and 4 requests", pod.process)
     assert "loadaware server mode: shadow" in told
     assert ", 0 fail" in told
     for words in on_page:

@@ -77,17 +77,17 @@ def test_a_node_that_turns_hot_gets_no_pods_until_it_has_cooled(cluster: Cluster
         batches = Batches(cluster, loadaware)
         with cluster.control_plane.start_scheduler(loadaware.schedule_config()):
             for profile in PROFILES:
-                wait_for(lambda: batches.gets_pods(profile), 60, "pods while all are alike", loadaware.process)  # noqa: B023 - called at once
+                wait_for(lambda: batches.gets_pods(profile), "pods while all are alike", loadaware.process)  # noqa: B023 - called at once
 
             cluster.kwok.set_load("turning", "7500m")
-            wait_for(lambda: (loadaware.usage()["turning"] or 0) > 5, 90, "heat to be seen", loadaware.process)
+            wait_for(lambda: (loadaware.usage()["turning"] or 0) > 5, "heat to be seen", loadaware.process)
             batches.avoids_it("by-window")
             hot = batches.avoids_it("by-risk")
 
             cluster.kwok.set_load("turning", "2")
-            wait_for(lambda: (loadaware.usage()["turning"] or 9) < 4, 120, "it to cool", loadaware.process)
-            wait_for(lambda: batches.gets_pods("by-window"), 120, "pods by the window", loadaware.process)
+            wait_for(lambda: (loadaware.usage()["turning"] or 9) < 4, "it to cool", loadaware.process)
+            wait_for(lambda: batches.gets_pods("by-window"), "pods by the window", loadaware.process)
             assert batches.avoids_it("by-risk") < hot
 
             cluster.api.delete(f"/api/v1/namespaces/{LOADS}/pods/on-turning")
-            wait_for(lambda: batches.gets_pods("by-risk"), 60, "pods by the risk", loadaware.process)
+            wait_for(lambda: batches.gets_pods("by-risk"), "pods by the risk", loadaware.process)

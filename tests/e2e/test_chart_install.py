@@ -211,10 +211,10 @@ def test_the_process_runs_with_the_account_and_the_configuration_of_the_chart(
         token = control_plane.service_account_token(NAMESPACE, "loadaware")
         kubeconfig = control_plane.kubeconfig_for("chart", token)
         with LoadAware(folder, config=config_map(api), kubeconfig=kubeconfig) as loadaware:
-            wait_for(lambda: loadaware.get("/readyz").ok, 30, "readiness without metrics", loadaware.process)
-            wait_for(lambda: UNSERVED in source_of(loadaware)["lastError"], 30, "the error", loadaware.process)
-            wait_for(lambda: source_of(loadaware)["forbidden"] == [], 30, "the rights", loadaware.process)
-            nodes = wait_for(lambda: loadaware.get("/nodes").json()["nodes"], 30, "nodes", loadaware.process)
+            wait_for(lambda: loadaware.get("/readyz").ok, "readiness without metrics", loadaware.process)
+            wait_for(lambda: UNSERVED in source_of(loadaware)["lastError"], "the error", loadaware.process)
+            wait_for(lambda: source_of(loadaware)["forbidden"] == [], "the rights", loadaware.process)
+            nodes = wait_for(lambda: loadaware.get("/nodes").json()["nodes"], "nodes", loadaware.process)
             assert [node["name"] for node in nodes] == ["node-a"]
             found = examine(str(loadaware.config_file), str(kubeconfig), None, loadaware.url)
         assert UNSERVED in loadaware.process.log.read_text()
@@ -236,7 +236,7 @@ def test_the_account_of_the_chart_may_do_what_its_role_says_and_nothing_else(
         account = control_plane.api_as(control_plane.service_account_token(NAMESPACE, "loadaware"))
         role = api.get(f"{ROLES}/clusterroles/loadaware")["rules"]
         try:
-            allowed = wait_for(lambda: rights_of(account) or None, 10, "the role to take effect")
+            allowed = wait_for(lambda: rights_of(account) or None, "the role to take effect")
         finally:
             account.close()
     assert allowed == {right for rule in role for right in triples(rule)}

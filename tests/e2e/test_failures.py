@@ -36,7 +36,7 @@ Harm = Callable[[LoadAware, WireTap], AbstractContextManager[None]]
 @contextmanager
 def killed(loadaware: LoadAware, tap: WireTap) -> Iterator[None]:
     loadaware.process.send(signal.SIGKILL)
-    wait_for(lambda: not loadaware.process.running, 10, "its end")
+    wait_for(lambda: not loadaware.process.running, "its end")
     yield
     loadaware.start()
 
@@ -113,7 +113,7 @@ def test_without_metrics_server_the_ladder_shows_and_placements_go_on(cluster: C
     with LoadAware(folder, config=config, kubeconfig=cluster.control_plane.kubeconfig) as loadaware:
 
         def on(expected: str) -> None:
-            wait_for(lambda: rung(loadaware) == expected, 120, f"the rung {expected}", loadaware.process)
+            wait_for(lambda: rung(loadaware) == expected, f"the rung {expected}", loadaware.process)
 
         on("fresh")
         with cluster.control_plane.start_scheduler(loadaware.schedule_config()):
@@ -148,15 +148,15 @@ def test_when_kube_apiserver_restarts_watches_resume_and_nothing_is_counted_twic
             loadaware.wait_until_measured(set(usage))
             with control_plane.start_scheduler(loadaware.schedule_config()):
                 api.nodes_of(api.add_pods([f"before-{number}" for number in range(10)], requests={"cpu": "100m"}))
-                wait_for(lambda: counts_as_it_is(loadaware, api), 30, "the pods of before", loadaware.process)
+                wait_for(lambda: counts_as_it_is(loadaware, api), "the pods of before", loadaware.process)
                 with standing_still(loadaware):
                     control_plane.restart_api_server()
                     api.delete(f"{DEFAULT_PODS}/before-0")
                 api.add_ready_node("again-4", **CAPACITY)
                 api.nodes_of(api.add_pods([f"after-{number}" for number in range(5)], requests={"cpu": "100m"}))
-                wait_for(lambda: counts_as_it_is(loadaware, api), 60, "the pods of after", loadaware.process)
-                wait_for(lambda: loadaware.metric("loadaware_bound_pods") == 14, 30, "14 pods", loadaware.process)
-                wait_for(lambda: loadaware.metric("loadaware_bookings") == 0, 30, "no booking", loadaware.process)
+                wait_for(lambda: counts_as_it_is(loadaware, api), "the pods of after", loadaware.process)
+                wait_for(lambda: loadaware.metric("loadaware_bound_pods") == 14, "14 pods", loadaware.process)
+                wait_for(lambda: loadaware.metric("loadaware_bookings") == 0, "no booking", loadaware.process)
                 assert counts_as_it_is(loadaware, api)
 
 

@@ -46,7 +46,7 @@ def test_a_service_account_may_do_what_its_roles_allow_and_nothing_else(control_
         "create", "clusterrolebinding", "reader", "--clusterrole=reader", "--serviceaccount=default:reader"
     )
     reader = control_plane.api_as(control_plane.service_account_token("default", "reader"))
-    wait_for(lambda: reader.get(NODES), 10, "the role to take effect")
+    wait_for(lambda: reader.get(NODES), "the role to take effect")
     with pytest.raises(ApiError) as refusal:
         reader.create(NODES, objects.node("intruder"))
     reader.close()
@@ -70,7 +70,7 @@ def test_a_plain_scheduler_binds_a_pod_to_the_node_that_has_room(
     with control_plane.start_scheduler(PLAIN_SCHEDULER) as scheduler:
         api.add_pod("hungry", requests={"cpu": "4", "memory": "1Gi"})
         assert api.node_of("hungry") == "large"
-        wait_for(lambda: COUNTED in scheduler.metrics(), 10, "the attempt, counted after the binding")
+        wait_for(lambda: COUNTED in scheduler.metrics(), "the attempt, counted after the binding")
 
 
 def test_a_second_scheduler_starts_after_the_first_has_stopped(control_plane: ControlPlane, api: KubernetesApi) -> None:

@@ -48,7 +48,7 @@ def both(nodes: Cluster, run_folder: Path) -> Iterator[dict[str, LoadAware]]:
             for kind in SOURCES
         }
         for loadaware in running.values():
-            loadaware.wait_until_usage(CORES, 120)
+            loadaware.wait_until_usage(CORES)
         yield running
 
 

@@ -68,21 +68,21 @@ def test_one_that_is_ended_by_sigterm_under_load_fails_no_call(
 ) -> None:
     leaving, staying = replicas
     with TcpBalancer([replica.port for replica in replicas]) as balancer:
-        wait_for(lambda: len(balancer.ready) == 2, 20, "both to be ready")
+        wait_for(lambda: len(balancer.ready) == 2, "both to be ready")
         config = staying.schedule_config(url=balancer.url).replace("ignorable: true", "ignorable: false")
         with (
             control_plane.start_scheduler(config),
             Hammer(f"{balancer.url}/filter", question("hammered"), kept=4, fresh=4) as hammer,
         ):
             before = api.nodes_of(api.add_pods([f"before-{n}" for n in range(4)], **SMALL))
-            wait_for(lambda: min(balancer.taken.values()) > 10, 30, "both to be asked")
+            wait_for(lambda: min(balancer.taken.values()) > 10, "both to be asked")
             leaving.process.send(signal.SIGTERM)
-            wait_for(lambda: balancer.ready == {staying.port}, 20, "it to be unready")
+            wait_for(lambda: balancer.ready == {staying.port}, "it to be unready")
             during = api.nodes_of(api.add_pods([f"during-{n}" for n in range(4)], **SMALL))
-            wait_for(lambda: not leaving.process.running, 30, "its end")
+            wait_for(lambda: not leaving.process.running, "its end")
             answered = hammer.answered
             after = api.nodes_of(api.add_pods([f"after-{n}" for n in range(4)], **SMALL))
-            wait_for(lambda: hammer.answered > answered + 50, 30, "calls to go on", staying.process)
+            wait_for(lambda: hammer.answered > answered + 50, "calls to go on", staying.process)
     assert leaving.process.ending == "loadaware exited with 0"
     assert hammer.failures == []
     assert set((before | during | after).values()) == {"cold"}
@@ -94,22 +94,22 @@ def test_one_that_is_killed_while_it_is_asked_fails_no_scheduling_cycle(
 ) -> None:
     """kube-scheduler keeps one connection, so one of the two is asked: that one is killed, between pod and pod."""
     with TcpBalancer([replica.port for replica in replicas]) as balancer:
-        wait_for(lambda: len(balancer.ready) == 2, 20, "both to be ready")
+        wait_for(lambda: len(balancer.ready) == 2, "both to be ready")
         client = control_plane.api_as(control_plane.administrator.token)
         with (
             control_plane.start_scheduler(replicas[0].schedule_config(url=balancer.url)),
             Arrivals(client, "coming", **SMALL) as arrivals,
         ):
-            killed = wait_for(lambda: asked_most(replicas), 30, "one of them to be asked")
+            killed = wait_for(lambda: asked_most(replicas), "one of them to be asked")
             staying = next(replica for replica in replicas if replica is not killed)
             before = staying.total(REQUESTS)
             assert killed.total(REQUESTS) > before
             killed.process.send(signal.SIGKILL)
             there = len(arrivals.placed)
-            wait_for(lambda: len(arrivals.placed) > there + 20, 60, "pods to be placed without it", staying.process)
-            wait_for(lambda: balancer.ready == {staying.port}, 20, "it to be missed")
+            wait_for(lambda: len(arrivals.placed) > there + 20, "pods to be placed without it", staying.process)
+            wait_for(lambda: balancer.ready == {staying.port}, "it to be missed")
             late = len(arrivals.placed)
-            wait_for(lambda: len(arrivals.placed) > late + 5, 30, "pods to be placed later", staying.process)
+            wait_for(lambda: len(arrivals.placed) > late + 5, "pods to be placed later", staying.process)
             assert staying.total(REQUESTS) > before
     assert set(list(arrivals.placed.values())[late + 1 :]) == {"cold"}
     assert failed_scheduling(api) == []
@@ -143,11 +143,11 @@ def test_a_new_replica_takes_over_what_the_other_has_learned_and_both_agree_on_s
     kubeconfig = cluster.control_plane.kubeconfig
     measured = {name: used + 0.3 for name, used in cores.items()}
     with LoadAware(folder / "first", config=common, kubeconfig=kubeconfig) as first:
-        first.wait_until_usage(measured, 120)
-        wait_for(lambda: learned_pods(first) == 2 * len(cores), 60, "every pod learned", first.process)
+        first.wait_until_usage(measured)
+        wait_for(lambda: learned_pods(first) == 2 * len(cores), "every pod learned", first.process)
         demand = {"handOver": {"url": first.url}}
         with LoadAware(folder / "second", config={**common, "demand": demand}, kubeconfig=kubeconfig) as second:
-            second.wait_until_usage(measured, 60)
+            second.wait_until_usage(measured)
             told = second.process.log.read_text()
             handed = re.search(r"handed over learned demand of (\d+) workloads and (\d+) pods", told)
             assert handed is not None
@@ -168,7 +168,7 @@ def test_a_new_replica_takes_over_what_the_other_has_learned_and_both_agree_on_s
                     agreed.append(reading)
                 return len(agreed) >= READINGS
 
-            wait_for(agree, 90, f"both to agree within 2 points at {READINGS} readings in a row", second.process)
+            wait_for(agree, f"both to agree within 2 points at {READINGS} readings in a row", second.process)
 
 
 def learned_pods(loadaware: LoadAware) -> int:

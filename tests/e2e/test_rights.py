@@ -51,7 +51,7 @@ def test_the_calls_that_it_makes_are_those_of_its_role_and_doctor_agrees(
     token = cluster.control_plane.service_account_token(NAMESPACE, "loadaware")
     kubeconfig = cluster.control_plane.kubeconfig_for("chart", token)
     with LoadAware(folder, config=installed, kubeconfig=kubeconfig) as loadaware:
-        loadaware.wait_until_usage(CORES, 120)
+        loadaware.wait_until_usage(CORES)
         printed = loadaware.schedule_config("--bind").replace("ignorable: true", "ignorable: false")
         with cluster.control_plane.start_scheduler(printed):
             cluster.api.add_pod("stubborn", requests={"cpu": "10m"})
@@ -67,7 +67,7 @@ def test_the_calls_that_it_makes_are_those_of_its_role_and_doctor_agrees(
                 raise NotYetError(f"{sorted(allowed - made)} not yet, {sorted(made)} so far")
             return {right for right in made if right[0] not in ASKING}
 
-        made = wait_for(used, 30, "every call that it may make", loadaware.process)
+        made = wait_for(used, "every call that it may make", loadaware.process)
         found = examine(str(loadaware.config_file), str(kubeconfig), None, loadaware.url)
     refused = {call for call in cluster.audit.calls_of(NAMESPACE, "loadaware") if call.status in (401, 403)}
     assert refused == set()

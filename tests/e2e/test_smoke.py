@@ -138,7 +138,6 @@ def test_pods_avoid_a_hot_node_measured_by_prometheus_and_a_burst_spreads_over_t
                 placed = Counter(api.nodes_of(names).values())
                 wait_for(
                     lambda: loadaware.metric("loadaware_bound_pods") == len(names),
-                    30,
                     "the watch to tell of every pod",
                     loadaware.process,
                 )

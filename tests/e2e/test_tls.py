@@ -89,8 +89,8 @@ def test_both_sides_check_each_other_and_certificates_are_renewed_under_load_wit
                 guarded.renew(f"extender-{renewal}")
                 pods = api.add_pods([f"during-{renewal}-{n}" for n in range(3)], **SMALL)
                 assert set(api.nodes_of(pods).values()) == {"cold"}
-                wait_for(lambda: guarded.in_force() >= renewal, 30, "the new certificate", loadaware.process)  # noqa: B023 - called at once
-                wait_for(lambda: hammer.answered > answered + 50, 30, "calls to go on", loadaware.process)  # noqa: B023 - called at once
+                wait_for(lambda: guarded.in_force() >= renewal, "the new certificate", loadaware.process)  # noqa: B023 - called at once
+                wait_for(lambda: hammer.answered > answered + 50, "calls to go on", loadaware.process)  # noqa: B023 - called at once
         assert hammer.failures == []
         asked: dict[str, Any] = {"json": question(), "verify": str(authority), "timeout": 5}
         assert requests.post(f"{loadaware.url}/prioritize", **asked, cert=(str(ours.certificate), str(ours.key))).ok
@@ -115,12 +115,12 @@ def test_kube_scheduler_refuses_us_if_another_authority_signed_our_certificate(
     with guarded.loadaware:
         with control_plane.start_scheduler(guarded.schedule_config(stranger.certificate, guarded.scheduler)):
             api.add_pod("refusing", **SMALL)
-            wait_for(lambda: refused(api, "refusing", "certificate signed by unknown authority"), 30, "its refusal")
+            wait_for(lambda: refused(api, "refusing", "certificate signed by unknown authority"), "its refusal")
         with control_plane.start_scheduler(
             guarded.schedule_config(guarded.authority.certificate, stranger.issue("who"))
         ):
             api.add_pod("refused", **SMALL)
-            wait_for(lambda: refused(api, "refused", rf'/filter": .*({CLOSED})'), 30, "our refusal")
+            wait_for(lambda: refused(api, "refused", rf'/filter": .*({CLOSED})'), "our refusal")
         right = guarded.schedule_config(guarded.authority.certificate, guarded.scheduler)
         with control_plane.start_scheduler(right):
             assert set(api.nodes_of(["refusing", "refused"]).values()) == {"cold"}
@@ -136,10 +136,10 @@ def test_kube_scheduler_checks_the_name_of_our_certificate_where_it_calls_an_add
     with guarded.loadaware:
         with control_plane.start_scheduler(guarded.schedule_config(*files)):
             api.add_pod("by-address", **SMALL)
-            wait_for(lambda: refused(api, "by-address", "it doesn't contain any IP SANs"), 30, "its refusal")
+            wait_for(lambda: refused(api, "by-address", "it doesn't contain any IP SANs"), "its refusal")
         with control_plane.start_scheduler(guarded.schedule_config(*files, "--server-name", "another.svc")):
             api.add_pod("by-another", **SMALL)
-            wait_for(lambda: refused(api, "by-another", f"certificate is valid for {service}"), 30, "its refusal")
+            wait_for(lambda: refused(api, "by-another", f"certificate is valid for {service}"), "its refusal")
         with control_plane.start_scheduler(guarded.schedule_config(*files, "--server-name", service)):
             assert set(api.nodes_of(["by-address", "by-another"]).values()) == {"cold"}
 

@@ -86,7 +86,7 @@ def test_kube_scheduler_lets_us_bind_and_the_pods_are_bound_where_it_said(
             for name in ("first", "second"):
                 api.add_pod(name, requests={"cpu": "100m", "memory": "100Mi"})
             assert {api.node_of(name) for name in ("first", "second")} == {"cold"}
-        wait_for(lambda: loadaware.metric("loadaware_bound_pods") == 2, 20, "the watch to tell", loadaware.process)
+        wait_for(lambda: loadaware.metric("loadaware_bound_pods") == 2, "the watch to tell", loadaware.process)
         assert loadaware.metric('loadaware_requests_total{profile="",verb="bind"}') == 2
         assert loadaware.metric('loadaware_request_errors_total{reason="internal",verb="bind"}') == 0
         assert loadaware.metric("loadaware_bookings") == 0
@@ -120,7 +120,7 @@ def test_preemption_takes_the_node_that_it_helps_and_not_the_one_that_stays_too_
         add_pod_of(api, f"stays-on-{node}", 1000, "7", nodeName=node)
         add_pod_of(api, f"victim-on-{node}", victim_priority, "1", nodeName=node)
     with serving(control_plane, folder, {"hot": 95, "mild": 60}, THRESHOLD) as loadaware:
-        wait_for(lambda: loadaware.metric("loadaware_bound_pods") == 4, 20, "the watch to tell", loadaware.process)
+        wait_for(lambda: loadaware.metric("loadaware_bound_pods") == 4, "the watch to tell", loadaware.process)
         config = with_verbs(loadaware.schedule_config(option), preemptVerb="preempt")
         with control_plane.start_scheduler(config):
             add_pod_of(api, "urgent", 1000, "1")
@@ -155,7 +155,7 @@ def test_when_every_node_is_too_busy_the_pod_runs_all_the_same_and_an_event_says
     ):
         api.add_pod("stubborn", requests={"cpu": "100m"})
         assert api.node_of("stubborn") == "busy"
-        (event,) = wait_for(lambda: events_of(api, "stubborn", "LoadRulesRelaxed"), 20, "the event", loadaware.process)
+        (event,) = wait_for(lambda: events_of(api, "stubborn", "LoadRulesRelaxed"), "the event", loadaware.process)
     assert (event["type"], event["source"]["component"]) == ("Warning", "loadaware")
     assert "load rules would reject every node" in event["message"]
     assert event["involvedObject"]["uid"] == api.get(f"{DEFAULT_PODS}/stubborn")["metadata"]["uid"]

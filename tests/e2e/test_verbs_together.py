@@ -56,7 +56,7 @@ def test_kube_scheduler_calls_filter_prioritize_preempt_with_real_victims_and_bi
                 first = api.nodes_of(lesser)
                 assert set(first.values()) == {"mild", "warm"}
                 uids = {name: api.get(f"{DEFAULT_PODS}/{name}")["metadata"]["uid"] for name in lesser}
-                wait_for(lambda: loadaware.metric("loadaware_bound_pods") == 4, 20, "the watch", loadaware.process)
+                wait_for(lambda: loadaware.metric("loadaware_bound_pods") == 4, "the watch", loadaware.process)
                 api.add_pod("urgent", requests={"cpu": "6"}, spec={"priorityClassName": urgent, **spec})
                 taken = api.node_of("urgent")
     left = {pod["metadata"]["name"] for pod in api.get(DEFAULT_PODS)["items"]}

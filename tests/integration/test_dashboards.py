@@ -11,7 +11,7 @@ from prometheus_client.exposition import generate_latest
 
 from deploy.grafana.make import DASHBOARDS
 from loadaware.telemetry import Telemetry
-from tests.parts.processes import PATIENCE_SECONDS, Process, free_port, wait_for
+from tests.parts.processes import Process, free_port, wait_for
 from tests.parts.prometheus_server import MetricsExporter, PrometheusServer
 
 pytestmark = pytest.mark.integration
@@ -47,7 +47,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusS
     options = ["--port", str(port), "--nodes", "12", "--speed", "240", "--duration", "110"]
     demo = Process("demo", [sys.executable, "-m", "loadaware", "demo", *options], folder / "logs")
     with demo, PrometheusServer(folder, scrape_targets=[f"127.0.0.1:{port}"]) as server:
-        wait_for(lambda: server.query("rate(loadaware_requests_total[15s]) > 0"), 60.0, "the demo to be asked", demo)
+        wait_for(lambda: server.query("rate(loadaware_requests_total[15s]) > 0"), "the demo to be asked", demo)
         yield server
 
 
@@ -59,9 +59,7 @@ def numbers(prometheus: PrometheusServer, name: str) -> list[float]:
 
 @pytest.mark.parametrize("name", [name for name in QUERIES if name not in ABSENT_IS_RIGHT])
 def test_a_panel_shows_numbers(prometheus: PrometheusServer, name: str) -> None:
-    assert wait_for(
-        lambda: numbers(prometheus, name), PATIENCE_SECONDS, f"numbers of {QUERIES[name]}", prometheus.process
-    )
+    assert wait_for(lambda: numbers(prometheus, name), f"numbers of {QUERIES[name]}", prometheus.process)
 
 
 @pytest.mark.parametrize("name", ABSENT_IS_RIGHT)
@@ -92,4 +90,4 @@ def test_what_the_demo_cannot_show_is_shown_where_it_happens(tmp_path: Path) -> 
             exporter.text = happens()
             return all(numbers(server, name) for name in ABSENT_IS_RIGHT)
 
-        assert wait_for(all_shown, PATIENCE_SECONDS, "every panel to show what happened", server.process)
+        assert wait_for(all_shown, "every panel to show what happened", server.process)

@@ -14,7 +14,7 @@ import pytest
 from tests.collectors.fake_api_server import FakeApiServer
 from tests.loadaware.fake_cluster import serve_cluster
 from tests.parts.loadaware_process import LoadAware
-from tests.parts.processes import PATIENCE_SECONDS, NotYetError, wait_for
+from tests.parts.processes import NotYetError, wait_for
 from tests.parts.prometheus_server import PrometheusServer
 
 pytestmark = pytest.mark.integration
@@ -75,7 +75,7 @@ def begun(folder: Path, prometheus: str, cluster: Path, **demand: str) -> dict[s
     source = {"type": "Prometheus", "url": prometheus}
     config = {"interval": "10m", "source": source, "demand": demand}
     with LoadAware(folder, config=config, kubeconfig=cluster) as running:
-        return wait_for(lambda: learned(running), PATIENCE_SECONDS, "something learned", running.process)
+        return wait_for(lambda: learned(running), "something learned", running.process)
 
 
 def test_a_server_begins_with_what_pods_used_in_the_past_hours(prometheus: str, cluster: Path, tmp_path: Path) -> None:

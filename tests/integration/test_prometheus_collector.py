@@ -16,7 +16,7 @@ import pytest
 from collectors.errors import EmptyReadingError, MalformedAnswerError, SourceRefusedError
 from collectors.prometheus import Prometheus, PrometheusSettings
 from collectors.reading import NodeIdentity, Reading
-from tests.parts.processes import PATIENCE_SECONDS, NotYetError, wait_for
+from tests.parts.processes import NotYetError, wait_for
 from tests.parts.prometheus_server import MetricsExporter, PrometheusServer
 
 pytestmark = pytest.mark.integration
@@ -335,7 +335,7 @@ def test_scraped_series_give_the_true_load(live: str, default_set: str) -> None:
                 raise NotYetError(str(reading.pods.usage))
             return reading
 
-        reading = wait_for(true_reading, PATIENCE_SECONDS, "a full window of scrapes")
+        reading = wait_for(true_reading, "a full window of scrapes")
     assert reading.nodes.names == ("node-1", "node-2", "node-3")
     assert reading.pods is not None
 

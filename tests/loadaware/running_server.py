@@ -134,7 +134,7 @@ class RunningServer:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        wait_for(lambda: self.server.started or not self._thread.is_alive(), PATIENCE_SECONDS, "the server")
+        wait_for(lambda: self.server.started or not self._thread.is_alive(), "the server")
         assert self.server.started
         return self
 

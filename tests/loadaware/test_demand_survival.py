@@ -23,7 +23,7 @@ from tests.collectors.fake_prometheus import FakePrometheus, Seen
 from tests.loadaware.fake_cluster import USAGE_OF_NODES, USAGE_OF_PODS, quick_config, serve_cluster, serve_usage
 from tests.loadaware.learned import rows_of
 from tests.parts.loadaware_process import LoadAware
-from tests.parts.processes import PATIENCE_SECONDS, NotYetError, wait_for
+from tests.parts.processes import NotYetError, wait_for
 
 PODS = {"web-1": "a", "web-2": "b", "db-1": "b"}
 CORES = {"web-1": "100m", "web-2": "300m", "db-1": "900m"}
@@ -100,20 +100,20 @@ def test_an_observer_that_is_stopped_and_started_again_expects_the_same_of_every
     """The last life sees nothing that the one before has not seen: all it knows beyond that is from the file."""
     keeping = order(server, tmp_path, stateFile=str(tmp_path / "demand"))
     with Observing(keeping) as first:
-        wait_for(first.expected, PATIENCE_SECONDS, "something learned")
+        wait_for(first.expected, "something learned")
     serve_usage(server, {"a": "600m", "b": "2300m"})
     server.take_answer(USAGE_OF_NODES)
     serve_pod_usage(server, {"web-1": "200m", "web-2": "600m", "db-1": "900m"})
     with Observing(keeping) as second:
-        before = wait_for(second.expected, PATIENCE_SECONDS, "what was learned before")
+        before = wait_for(second.expected, "what was learned before")
     saved = DemandFile(tmp_path / "demand").load(time.time())
     assert saved is not None
     assert set(rows_of(saved)["pods"]) == {f"uid-{name}" for name in PODS}
     with Observing(keeping) as third:
-        after = wait_for(third.expected, PATIENCE_SECONDS, "what was learned before")
+        after = wait_for(third.expected, "what was learned before")
     assert numbers(after) == pytest.approx(numbers(before), rel=1e-9)
     with Observing(order(server, tmp_path)) as forgetful:
-        anew = wait_for(forgetful.expected, PATIENCE_SECONDS, "something learned")
+        anew = wait_for(forgetful.expected, "something learned")
     assert numbers(anew) != pytest.approx(numbers(before), rel=1e-2)
 
 
@@ -122,16 +122,16 @@ def test_an_observer_that_is_killed_loses_only_what_it_learned_since_the_last_sa
 ) -> None:
     file = tmp_path / "demand"
     with Observing(order(server, tmp_path, stateFile=str(file))) as first:
-        wait_for(first.expected, PATIENCE_SECONDS, "something learned")
+        wait_for(first.expected, "something learned")
     content = file.read_bytes()
     with Observing(order(server, tmp_path, stateFile=str(file), saveInterval="1h")) as second:
-        wait_for(second.expected, PATIENCE_SECONDS, "what was learned before")
+        wait_for(second.expected, "what was learned before")
         child = second.process.process_id
         assert child is not None
         os.kill(child, signal.SIGKILL)
-        wait_for(lambda: second.process.process_id != child, PATIENCE_SECONDS, "another child")
+        wait_for(lambda: second.process.process_id != child, "another child")
         count = second.snapshots
-        wait_for(lambda: second.snapshots > count, PATIENCE_SECONDS, "a snapshot of the next child")
+        wait_for(lambda: second.snapshots > count, "a snapshot of the next child")
         assert second.expected()
         assert file.read_bytes() == content
 
@@ -140,7 +140,7 @@ def test_a_broken_file_does_not_keep_an_observer_from_starting(server: FakeApiSe
     file = tmp_path / "demand"
     file.write_bytes(b"broken")
     with Observing(order(server, tmp_path, stateFile=str(file))) as observing:
-        wait_for(observing.expected, PATIENCE_SECONDS, "something learned")
+        wait_for(observing.expected, "something learned")
     assert len(list(tmp_path.glob("demand.broken-*"))) == 1
     decode(file.read_bytes())
 
@@ -149,7 +149,7 @@ def test_a_folder_that_is_not_there_does_not_keep_an_observer_from_working_or_en
     server: FakeApiServer, tmp_path: Path
 ) -> None:
     with Observing(order(server, tmp_path, stateFile=str(tmp_path / "nowhere" / "demand"))) as observing:
-        wait_for(observing.expected, PATIENCE_SECONDS, "something learned")
+        wait_for(observing.expected, "something learned")
     assert not (tmp_path / "nowhere").exists()
 
 
@@ -165,7 +165,7 @@ def test_beside_a_prometheus_an_observer_begins_with_what_pods_used_in_the_past_
         source = {"type": "Prometheus", "url": prometheus.url, **queries}
         config = quick_config(source=source, demand={"stateFile": str(tmp_path / "demand"), "warmUp": "3h"})
         with Observing(Order(config, server.kubeconfig(tmp_path))) as observing:
-            wait_for(observing.expected, PATIENCE_SECONDS, "something learned")
+            wait_for(observing.expected, "something learned")
         saved = DemandFile(tmp_path / "demand").load(time.time())
         assert saved is not None
         samples = saved.table("pods").floats("sums", 2, 3)[:, 0, 0]
@@ -174,7 +174,7 @@ def test_beside_a_prometheus_an_observer_begins_with_what_pods_used_in_the_past_
         asked = len(past_of_pods(prometheus))
         assert asked > 0
         with Observing(Order(config, server.kubeconfig(tmp_path))) as again:
-            wait_for(again.expected, PATIENCE_SECONDS, "what was learned before")
+            wait_for(again.expected, "what was learned before")
         starts = [float(seen.fields["start"]) for seen in past_of_pods(prometheus)[asked:]]
         assert all(start >= saved.newest for start in starts)
 
@@ -214,13 +214,13 @@ def test_a_new_replica_is_handed_over_what_a_running_one_has_learned_and_people_
 ) -> None:
     kubeconfig = Path(server.kubeconfig(tmp_path))
     with LoadAware(tmp_path / "first", config={"interval": "1s"}, kubeconfig=kubeconfig) as first:
-        known = wait_for(lambda: told(first), PATIENCE_SECONDS, "something learned", first.process)
-        state = wait_for(lambda: told_all(first), PATIENCE_SECONDS, "the state", first.process)
+        known = wait_for(lambda: told(first), "something learned", first.process)
+        state = wait_for(lambda: told_all(first), "the state", first.process)
         serve_pod_usage(server, {})
         config = {"interval": "1s", "demand": {"handOver": {"url": first.url}}}
         with LoadAware(tmp_path / "second", config=config, kubeconfig=kubeconfig) as second:
-            handed = wait_for(lambda: told(second), PATIENCE_SECONDS, "what was handed over", second.process)
-            again = wait_for(lambda: told_all(second), PATIENCE_SECONDS, "the state", second.process)
+            handed = wait_for(lambda: told(second), "what was handed over", second.process)
+            again = wait_for(lambda: told_all(second), "the state", second.process)
             check_bad_questions(second)
         assert handed["total"] == known["total"] == 2
         assert rows_of(decode(again))["workloads"] == rows_of(decode(state))["workloads"]
@@ -256,7 +256,7 @@ def test_a_replica_that_cannot_be_asked_does_not_keep_another_from_starting(
     config = {"interval": "1s", "demand": {"handOver": {"url": "http://127.0.0.1:1", "timeout": "1s"}}}
     kubeconfig = Path(server.kubeconfig(tmp_path))
     with LoadAware(tmp_path / "only", config=config, kubeconfig=kubeconfig) as running:
-        wait_for(lambda: told(running), PATIENCE_SECONDS, "something learned", running.process)
+        wait_for(lambda: told(running), "something learned", running.process)
         assert running.process.log.read_text().count("no replica handed over") == 1
 
 

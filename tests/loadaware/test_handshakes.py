@@ -12,7 +12,7 @@ from loadaware.config import TLSSection
 from loadaware.handshakes import PAUSE_SECONDS, Told
 from tests.loadaware.running_server import RunningServer, answer_on, frozen_service
 from tests.parts.certificates import Authority
-from tests.parts.processes import PATIENCE_SECONDS, wait_for
+from tests.parts.processes import wait_for
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_client_that_is_refused_is_told_of(
         context.load_cert_chain(shown.certificate, shown.key)
     with caplog.at_level(logging.WARNING), serving(section) as running:
         knock(running, None if kind == "plain HTTP" else context)
-        (line,) = wait_for(lambda: lines(caplog), PATIENCE_SECONDS, "a line in the log")
+        (line,) = wait_for(lambda: lines(caplog), "a line in the log")
     assert line.startswith("a client was refused in the TLS handshake: ")
     words = {
         "no certificate": "PEER_DID_NOT_RETURN_A_CERTIFICATE",

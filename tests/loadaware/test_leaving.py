@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from tests.loadaware.running_server import RunningServer, answer_on, arguments, frozen_service
-from tests.parts.processes import PATIENCE_SECONDS, wait_for
+from tests.parts.processes import wait_for
 
 READYZ = b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
 BODY = arguments("idle")
@@ -28,7 +28,7 @@ def test_after_sigterm_whoever_asks_is_answered_and_told_to_go_elsewhere(request
     with RunningServer(frozen_service(), leaving=60.0) as running, running.connect() as kept:
         assert "connection" not in ask(kept, request_)[1]
         running.server.handle_exit(signal.SIGTERM, None)
-        wait_for(lambda: told_to_leave(running), PATIENCE_SECONDS, "the farewell")
+        wait_for(lambda: told_to_leave(running), "the farewell")
         assert ask(kept, request_)[1]["connection"] == "close"
         with running.connect() as late:  # from a balancer that has not looked yet
             status, headers, body = ask(late, READYZ)

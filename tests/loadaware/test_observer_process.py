@@ -142,7 +142,7 @@ def test_what_was_measured_of_a_pod_is_told_and_its_request_where_nothing_was(
         observing.process.ask(PodsQuery(1, ("uid-web",)))
         return observing.next_reply().pods[0].usage["cpu"]
 
-    wait_for(lambda: cpu() == 0.25, PATIENCE_SECONDS, "the measurement")
+    wait_for(lambda: cpu() == 0.25, "the measurement")
 
 
 def test_a_process_that_was_not_started_or_has_ended_cannot_be_asked(order: Order) -> None:
@@ -290,13 +290,13 @@ def test_a_child_ends_when_its_parent_is_gone(server: FakeApiServer, tmp_path: P
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
-        wait_for(lambda: server.asked("/api/v1/pods"), PATIENCE_SECONDS, "the child to work")
+        wait_for(lambda: server.asked("/api/v1/pods"), "the child to work")
         parent.kill()
-    wait_for(lambda: not is_alive(child), PATIENCE_SECONDS, "the child to end")
+    wait_for(lambda: not is_alive(child), "the child to end")
 
 
 def test_ctrl_c_in_the_terminal_is_the_parents_business(observing: Observing) -> None:
-    child = wait_for(lambda: observing.process.process_id, PATIENCE_SECONDS, "the child")
+    child = wait_for(lambda: observing.process.process_id, "the child")
     status = Path(f"/proc/{child}/status").read_text()
     blocked = int(status.partition("SigBlk:")[2].split()[0], 16)
     assert blocked & 1 << signal.SIGINT - 1

@@ -380,7 +380,7 @@ def test_answers_that_could_not_be_sent_are_counted_once_each(tmp_path: Path) ->
         ask(service, "prioritize", *NODES, pod=f"web-{number}")
     service.hindsight.decisions.settle_all()
     asked.configured("{}", START)
-    wait_for(lambda: asked.lost == 4, PATIENCE_SECONDS, "all of it to be given up")
+    wait_for(lambda: asked.lost == 4, "all of it to be given up")
     there.set()
     ask(service, "prioritize", *NODES, pod="web-3")
     service.hindsight.decisions.settle_all()
@@ -402,18 +402,12 @@ def test_an_observer_process_records_what_it_sees_and_what_it_is_told_of_answers
         observing.process.start()
         try:
             observing.next_snapshot()
-            told = wait_for(
-                lambda: [m for m in list(observing.messages.queue) if isinstance(m, Recorded)],
-                PATIENCE_SECONDS,
-                "a mark",
-            )
+            told = wait_for(lambda: [m for m in list(observing.messages.queue) if isinstance(m, Recorded)], "a mark")
             batch = AskedBatch(
                 (Asked(1, START, "prioritize", "p", pod("web-2"), ("a", "b"), (3, 0), heard=told[0].sequence),)
             )
-            wait_for(lambda: observing.process.ask(batch), PATIENCE_SECONDS, "the child to listen")
-            wait_for(
-                lambda: any(tmp_path.glob("history/part-*/requests.parquet")), PATIENCE_SECONDS, "the request on disk"
-            )
+            wait_for(lambda: observing.process.ask(batch), "the child to listen")
+            wait_for(lambda: any(tmp_path.glob("history/part-*/requests.parquet")), "the request on disk")
         finally:
             observing.process.stop()
     records = list(HistoryReader(tmp_path / "history").records())
@@ -445,7 +439,7 @@ def test_a_server_records_what_it_answers_and_a_replay_answers_the_same(tmp_path
         process = subprocess.Popen([*command, "--kubeconfig", server.kubeconfig(tmp_path)], stderr=subprocess.PIPE)
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60.0) as client:
-                wait_for(lambda: _measured(client), PATIENCE_SECONDS, "the first reading")
+                wait_for(lambda: _measured(client), "the first reading")
                 for number in range(5):
                     manifest = {"metadata": {"name": f"new-{number}", "namespace": "shop", "uid": f"u-{number}"}}
                     client.post("/prioritize", json={"Pod": manifest, "NodeNames": ["a", "b"]}).raise_for_status()
@@ -454,9 +448,7 @@ def test_a_server_records_what_it_answers_and_a_replay_answers_the_same(tmp_path
                         assert client.post("/bind", json=where).json() == {"Error": ""}
                 metrics = httpx.get(f"http://127.0.0.1:{people}/metrics", trust_env=False, timeout=60.0).text
                 serve_usage(server, {"a": "600m", "b": "3"})
-                wait_for(
-                    lambda: len(list(folder.glob("part-*/nodes.parquet"))) > 1, PATIENCE_SECONDS, "readings on disk"
-                )
+                wait_for(lambda: len(list(folder.glob("part-*/nodes.parquet"))) > 1, "readings on disk")
         finally:
             process.send_signal(signal.SIGTERM)
             _, said = process.communicate(timeout=PATIENCE_SECONDS)

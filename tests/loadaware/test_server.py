@@ -81,7 +81,7 @@ def test_connections_beyond_the_limit_are_answered_503_and_the_others_are_still_
                 another.sendall(HEALTHZ)
                 return answer_on(another)[0] == 200
 
-        wait_for(served_again, PATIENCE_SECONDS, "room for another connection")
+        wait_for(served_again, "room for another connection")
 
 
 def test_a_connection_that_never_asks_is_closed_like_one_that_fell_idle() -> None:
@@ -121,7 +121,7 @@ def test_a_request_under_way_is_answered_before_the_end_and_new_ones_are_refused
                 return True
             return False
 
-        wait_for(refused, PATIENCE_SECONDS, "the port to close")
+        wait_for(refused, "the port to close")
         connection.sendall(request[-10:])
         status, headers, body = answer_on(connection)
         assert (status, headers["connection"]) == (200, "close")
@@ -341,13 +341,13 @@ def test_only_a_change_that_concerns_the_observer_replaces_it(api_server: FakeAp
     order = Order(Config(), api_server.kubeconfig(tmp_path))
     reloaded = Reloaded(tmp_path, order)
     try:
-        first = wait_for(lambda: observer_process_id(reloaded.observers), PATIENCE_SECONDS, "the observer")
+        first = wait_for(lambda: observer_process_id(reloaded.observers), "the observer")
         reloaded.write(profiles=[SPREADING])
         assert reloaded.look() == (1, 0)
         assert observer_process_id(reloaded.observers) == first
         reloaded.write(profiles=[SPREADING], source={"type": "LoadWatcher", "url": "http://127.0.0.1:1"})
         assert reloaded.look() == (2, 0)
-        second = wait_for(lambda: observer_process_id(reloaded.observers), PATIENCE_SECONDS, "the new observer")
+        second = wait_for(lambda: observer_process_id(reloaded.observers), "the new observer")
         assert second != first
         with pytest.raises(ProcessLookupError):
             os.kill(first, 0)
@@ -395,12 +395,12 @@ def test_a_frozen_state_is_served_until_a_signal_which_drains_and_ends_it_cleanl
             connection.sendall(request[:-5])
             ask(running, "a")  # behind the other one's first bytes: they have arrived
             running.process.send(number)
-            wait_for(lambda: "Shutting down" in running.process.log_tail(), PATIENCE_SECONDS, "the drain")
+            wait_for(lambda: "Shutting down" in running.process.log_tail(), "the drain")
             connection.sendall(request[-5:])
             status, _, body = answer_on(connection)
         assert status == 200
         assert json.loads(body)["NodeNames"] == ["a"]
-        wait_for(lambda: not running.process.running, PATIENCE_SECONDS, "the end")
+        wait_for(lambda: not running.process.running, "the end")
         assert running.process.ending == "loadaware exited with 0"
     assert "Traceback" not in running.process.log_tail()
 
@@ -416,15 +416,15 @@ def test_answers_go_on_while_the_source_is_dead_and_after_the_observer_died(
         assert before["b"] > before["a"]
         api_server.answer(USAGE_OF_NODES, b"", status=503)
         running.config_file.write_text(yaml.safe_dump(config | {"profiles": [PACKING, SPREADING]}))
-        wait_for(lambda: running.metric("loadaware_reading_failures_total") > 0, PATIENCE_SECONDS, "a failure")
+        wait_for(lambda: running.metric("loadaware_reading_failures_total") > 0, "a failure")
         taken = 'loadaware_config_reloads_total{outcome="taken"}'
-        wait_for(lambda: running.metric(taken) == 1, PATIENCE_SECONDS, "the new configuration")
+        wait_for(lambda: running.metric(taken) == 1, "the new configuration")
         shown = running.get("/readyz")
         assert shown.status_code == 200
         assert "answered 503" in shown.json()["source"]["lastError"]
         assert ask(running, "a", "b") == before
         os.kill(child_of(running.process.pid), signal.SIGKILL)
-        wait_for(lambda: running.metric("loadaware_observer_restarts_total") > 0, PATIENCE_SECONDS, "a restart")
+        wait_for(lambda: running.metric("loadaware_observer_restarts_total") > 0, "a restart")
         assert ask(running, "a", "b") == before
         assert running.get("/readyz").status_code == 200
         assert running.metric("loadaware_nodes") == 2
@@ -438,7 +438,7 @@ def test_a_port_that_is_taken_ends_it_with_a_clear_line(tmp_path: Path) -> None:
         state.write_text(yaml.safe_dump(STATE))
         command = [sys.executable, "-m", "loadaware", "serve", "--state", str(state), "--address", "127.0.0.1"]
         with Process("loadaware", [*command, "--port", str(taken.getsockname()[1])], tmp_path / "logs") as process:
-            wait_for(lambda: not process.running, PATIENCE_SECONDS, "the end")
+            wait_for(lambda: not process.running, "the end")
             assert process.ending != "loadaware exited with 0"
             assert "address already in use" in process.log_tail().lower()
             assert "Traceback" not in process.log_tail()
@@ -449,6 +449,6 @@ def test_a_certificate_that_is_missing_ends_it_before_anything_is_started(tmp_pa
     config.write_text('{"server": {"tls": {"certFile": "/nowhere/a.pem", "keyFile": "/nowhere/b.pem"}}}')
     command = [sys.executable, "-m", "loadaware", "serve", "--config", str(config), "--port", str(free_port())]
     with Process("loadaware", command, tmp_path / "logs") as process:
-        wait_for(lambda: not process.running, PATIENCE_SECONDS, "the end")
+        wait_for(lambda: not process.running, "the end")
         assert process.ending == "loadaware exited with 2"
         assert "server.tls: /nowhere/a.pem" in process.log_tail()

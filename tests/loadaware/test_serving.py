@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.parts.processes import PATIENCE_SECONDS, Process, free_port, wait_for
+from tests.parts.processes import Process, free_port, wait_for
 
 STATE = "nodes: [{name: a, capacity: {cpu: 4}, usage: {cpu: {mean: 10%}}}]"
 
@@ -32,7 +32,7 @@ def test_two_ports_serve_what_is_theirs_and_end_together(tmp_path: Path) -> None
     port, people = free_port(), free_port()
     extender, page = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{people}"
     with serving(tmp_path, "--port", str(port), "--people-port", str(people)) as process:
-        wait_for(lambda: answers(extender) and answers(page), PATIENCE_SECONDS, "both ports", process)
+        wait_for(lambda: answers(extender) and answers(page), "both ports", process)
         assert f"what is for people is on port {people}" in httpx.get(f"{extender}/nodes").json()["error"]
         assert httpx.get(f"{page}/nodes").json()["nodes"][0]["name"] == "a"
         assert httpx.get(page, headers={"accept": "text/html"}).text.startswith("<!doctype html>")
@@ -46,7 +46,7 @@ def test_two_ports_serve_what_is_theirs_and_end_together(tmp_path: Path) -> None
 def test_a_port_alone_serves_everything(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{(port := free_port())}"
     with serving(tmp_path, "--port", str(port)) as process:
-        wait_for(lambda: answers(url), PATIENCE_SECONDS, "the port", process)
+        wait_for(lambda: answers(url), "the port", process)
         assert [httpx.get(f"{url}{path}").status_code for path in ("/nodes", "/metrics", "/watcher")] == [200] * 3
 
 
@@ -56,5 +56,5 @@ def test_a_people_s_port_that_is_taken_is_one_line_before_anything_starts(tmp_pa
         taken.listen()
         people = taken.getsockname()[1]
         with serving(tmp_path, "--port", str(free_port()), "--people-port", str(people)) as process:
-            wait_for(lambda: not process.running, PATIENCE_SECONDS, "it to end", process)
+            wait_for(lambda: not process.running, "it to end", process)
         assert f"cannot serve on 127.0.0.1:{people}" in process.log_tail()

@@ -142,7 +142,7 @@ def test_ctrl_c_keeps_what_is_done_and_still_writes_the_best_so_far(tmp_path: Pa
     runs = tmp_path / "best.runs.jsonl"
     wait_for(
         lambda: running.poll() is not None or (runs.exists() and runs.read_bytes().count(b"\n") >= 7),
-        120.0, "some runs",
+        "some runs",
     )  # fmt: skip
     os.killpg(running.pid, signal.SIGINT)
     told, errors = running.communicate(timeout=60)

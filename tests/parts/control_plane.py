@@ -22,8 +22,6 @@ from tests.parts.kubernetes_api import KubernetesApi
 from tests.parts.processes import Process, free_port, wait_for
 from tests.parts.scheduler import Scheduler
 
-START_SECONDS = 60.0
-
 
 @dataclass(frozen=True)
 class Identity:
@@ -63,8 +61,8 @@ class ControlPlane:
             self.api_server = stack.enter_context(self._api_server())
             self.api = self.api_as(self.administrator.token)
             stack.callback(self.api.close)
-            wait_for(lambda: self.api.text("/readyz"), START_SECONDS, "kube-apiserver", self.api_server)
-            wait_for(lambda: self.api.get("/api/v1/namespaces/default"), START_SECONDS, "namespace default")
+            wait_for(lambda: self.api.text("/readyz"), "kube-apiserver", self.api_server)
+            wait_for(lambda: self.api.get("/api/v1/namespaces/default"), "namespace default")
             self._stack = stack.pop_all()
         return self
 
@@ -78,7 +76,7 @@ class ControlPlane:
         self.api_server.send(signal.SIGKILL)
         self.api_server.stop()
         self.api_server.start()
-        wait_for(lambda: self.api.text("/readyz"), START_SECONDS, "kube-apiserver, again", self.api_server)
+        wait_for(lambda: self.api.text("/readyz"), "kube-apiserver, again", self.api_server)
 
     def start_scheduler(self, config: str) -> Scheduler:
         """Run kube-scheduler with a KubeSchedulerConfiguration; it stops with the control plane or before.

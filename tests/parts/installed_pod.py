@@ -21,7 +21,6 @@ import requests
 from tests.parts.kubernetes_api import KubernetesApi
 from tests.parts.processes import NotYetError, Process, wait_for
 
-START_SECONDS = 60.0
 TIMEOUT_SECONDS = 5.0
 
 
@@ -48,7 +47,7 @@ class InstalledPod:
     def __enter__(self) -> Self:
         self.process.start()
         try:
-            wait_for(lambda: self.probe("startupProbe"), START_SECONDS, "its start", self.process)
+            wait_for(lambda: self.probe("startupProbe"), "its start", self.process)
         except BaseException:
             self.process.stop()
             raise

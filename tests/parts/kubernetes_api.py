@@ -13,7 +13,7 @@ import requests
 
 from tests.parts import objects
 from tests.parts.objects import Json
-from tests.parts.processes import NotYetError, wait_for
+from tests.parts.processes import PATIENCE_SECONDS, NotYetError, wait_for
 
 NODES = "/api/v1/nodes"
 DEFAULT_PODS = "/api/v1/namespaces/default/pods"
@@ -85,7 +85,7 @@ class KubernetesApi:
         """Create a pod in the default namespace; the settings are those of `objects.pod`."""
         return self.create(DEFAULT_PODS, objects.pod(name, **of_pod))
 
-    def node_of(self, pod_name: str, deadline_seconds: float = 20.0) -> str:
+    def node_of(self, pod_name: str) -> str:
         """Wait until a pod of the default namespace is bound, and name its node."""
 
         def bound_node() -> str:
@@ -95,7 +95,7 @@ class KubernetesApi:
                 raise NotYetError(f"unbound, conditions {found['status'].get('conditions', [])}")
             return node_name
 
-        return wait_for(bound_node, deadline_seconds, f"pod {pod_name} to be bound")
+        return wait_for(bound_node, f"pod {pod_name} to be bound")
 
     def add_pods(self, names: Iterable[str], **of_pod: Any) -> list[str]:
         """Create pods that differ in their names alone, one right after the other."""
@@ -104,7 +104,7 @@ class KubernetesApi:
             self.add_pod(name, **of_pod)
         return made
 
-    def nodes_of(self, pod_names: Sequence[str], deadline_seconds: float = 60.0) -> dict[str, str]:
+    def nodes_of(self, pod_names: Sequence[str], deadline_seconds: float = PATIENCE_SECONDS) -> dict[str, str]:
         """Wait until these pods of the default namespace are bound, and name the node of each."""
 
         def bound() -> dict[str, str]:
@@ -114,7 +114,7 @@ class KubernetesApi:
                 raise NotYetError(f"{len(unbound)} of {len(pod_names)} unbound, such as {unbound[:3]}")
             return {name: pods[name] for name in pod_names}
 
-        return wait_for(bound, deadline_seconds, f"{len(pod_names)} pods to be bound")
+        return wait_for(bound, f"{len(pod_names)} pods to be bound", deadline_seconds=deadline_seconds)
 
     def clear(self) -> None:
         """Delete every node, and every pod of the default namespace: a clean table for the next test."""

@@ -25,7 +25,6 @@ LOADS = "loads"
 """The namespace of the pods that are a node's load."""
 LOAD_REQUESTS = {"cpu": "4", "memory": "1Gi"}
 """About what loads use on average, as in a cluster whose requests are meant: loads teach what other pods may use."""
-START_SECONDS = 60.0
 TIMEOUT_SECONDS = 10.0
 
 
@@ -48,7 +47,7 @@ class Kwok:
     def __enter__(self) -> Self:
         self.process.start()
         try:
-            wait_for(self._answers, START_SECONDS, "kwok", self.process)
+            wait_for(self._answers, "kwok", self.process)
             self._api.create("/api/v1/namespaces", {"metadata": {"name": LOADS}})
         except BaseException:
             self.process.stop()
@@ -81,7 +80,7 @@ class Kwok:
         if load is not None:
             usage = usage_annotations(load, "1Gi")
             self._api.create(f"/api/v1/namespaces/{LOADS}/pods", load_pod(name, usage))
-        wait_for(lambda: objects.is_ready(self._api.get(f"{NODES}/{name}")), START_SECONDS, f"{name} up", self.process)
+        wait_for(lambda: objects.is_ready(self._api.get(f"{NODES}/{name}")), f"{name} up", self.process)
 
     def set_load(self, node: str, cpu: str) -> None:
         """Let the load of a node use so much CPU from now on."""

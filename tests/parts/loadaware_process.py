@@ -16,9 +16,8 @@ import yaml
 from requests.adapters import HTTPAdapter
 
 from tests.parts.certificates import KeyPair
-from tests.parts.processes import NotYetError, Process, free_port, wait_for
+from tests.parts.processes import PATIENCE_SECONDS, NotYetError, Process, free_port, wait_for
 
-START_SECONDS = 30.0
 TIMEOUT_SECONDS = 5.0
 
 
@@ -80,7 +79,7 @@ class LoadAware:
         """Run it, again if it was ended, and wait until it answers."""
         self.process.start()
         try:
-            wait_for(lambda: self.get("/healthz").ok, START_SECONDS, "loadaware", self.process)
+            wait_for(lambda: self.get("/healthz").ok, "loadaware", self.process)
         except BaseException:
             self._stop()
             raise
@@ -125,31 +124,36 @@ class LoadAware:
                 raise NotYetError(json.dumps(answer)[:500])
             return answer
 
-        return wait_for(told, START_SECONDS, f"an explanation of {pod}", self.process)
+        return wait_for(told, f"an explanation of {pod}", self.process)
 
     def measured(self) -> set[str]:
         """Names of the nodes whose CPU usage is known now."""
         nodes = json.loads(self.get("/nodes").content)["nodes"]
         return {node["name"] for node in nodes if node["usage"]["cpu"]["mean"] is not None}
 
-    def wait_until_measured(self, names: set[str], deadline_seconds: float = 60.0) -> None:
+    def wait_until_measured(self, names: set[str], deadline_seconds: float = PATIENCE_SECONDS) -> None:
         """Until usage of all these nodes is known."""
-        wait_for(lambda: names <= self.measured(), deadline_seconds, f"usage of {sorted(names)}", self.process)
+        wait_for(
+            lambda: names <= self.measured(),
+            f"usage of {sorted(names)}",
+            self.process,
+            deadline_seconds=deadline_seconds,
+        )
 
     def usage(self) -> dict[str, float | None]:
         """The mean CPU usage of each node, in cores, as it is believed now."""
         return {node["name"]: node["usage"]["cpu"]["mean"] for node in self.get("/nodes").json()["nodes"]}
 
-    def wait_until_usage(self, cores: Mapping[str, float], deadline_seconds: float = 90.0, off: float = 0.1) -> None:
+    def wait_until_usage(self, cores: Mapping[str, float]) -> None:
         """Until the mean usage of these nodes is believed to be so many cores, or off by a tenth."""
 
         def as_expected() -> bool:
             told = self.usage()
-            if any(abs((told.get(name) or 0.0) - expected) > off * expected for name, expected in cores.items()):
+            if any(abs((told.get(name) or 0.0) - expected) > 0.1 * expected for name, expected in cores.items()):
                 raise NotYetError(f"{told}")
             return True
 
-        wait_for(as_expected, deadline_seconds, f"usage of {dict(cores)}", self.process)
+        wait_for(as_expected, f"usage of {dict(cores)}", self.process)
 
     def total(self, series: str) -> float:
         """The sum of all samples of a series."""

@@ -15,7 +15,6 @@ from tests.parts.processes import Process, free_port, wait_for
 METRICS = "/apis/metrics.k8s.io/v1beta1"
 REGISTRATIONS = "/apis/apiregistration.k8s.io/v1/apiservices"
 SERVICES = "/api/v1/namespaces/kube-system/services"
-START_SECONDS = 90.0
 RESOLUTION = "10s"
 """The shortest that it takes."""
 
@@ -60,7 +59,7 @@ class MetricsServer:
 
     def wait_until_served(self) -> None:
         """Until the API server passes questions on to it."""
-        wait_for(lambda: self._api.get(METRICS), START_SECONDS, "metrics.k8s.io", self.process)
+        wait_for(lambda: self._api.get(METRICS), "metrics.k8s.io", self.process)
 
     def nodes(self) -> set[str]:
         """Names of the nodes that it has measured."""

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 POLL_SECONDS = 0.05
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
 """How long to wait for what is sure to come, on the slowest machine; only a test that fails waits so long."""
 TAIL_BYTES = 3000
 
@@ -158,7 +158,13 @@ def freeze(child: int) -> None:
     assert ended.si_code == os.CLD_STOPPED, f"process {child} ended before it could be frozen"
 
 
-def wait_for(condition: Callable[[], Seen], deadline_seconds: float, what: str, process: Process | None = None) -> Seen:
+def wait_for(
+    condition: Callable[[], Seen],
+    what: str,
+    process: Process | None = None,
+    *,
+    deadline_seconds: float = PATIENCE_SECONDS,
+) -> Seen:
     """Poll until the condition gives something truthy, and give that.
 
     A condition that does not hold yet gives something falsy, or raises `NotYetError` or an `OSError` (the

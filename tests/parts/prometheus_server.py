@@ -18,7 +18,6 @@ import requests
 from tests.parts.builder import binary
 from tests.parts.processes import NotYetError, Process, free_port, wait_for
 
-START_SECONDS = 30.0
 TIMEOUT_SECONDS = 10.0
 END_OF_FILE = "# EOF\n"
 
@@ -70,7 +69,7 @@ class PrometheusServer:
         ]
         self.process = Process("prometheus", [binary("prometheus"), *flags], self.folder / "logs").start()
         try:
-            wait_for(self._ready, START_SECONDS, "Prometheus", self.process)
+            wait_for(self._ready, "Prometheus", self.process)
         except BaseException:
             self.stop()
             raise
@@ -96,13 +95,13 @@ class PrometheusServer:
         result: list[dict[str, Any]] = answer["data"]["result"]
         return result
 
-    def wait_for_series(self, expression: str, deadline_seconds: float = 20.0) -> list[dict[str, Any]]:
+    def wait_for_series(self, expression: str) -> list[dict[str, Any]]:
         """Wait until an expression gives at least one series."""
 
         def found() -> list[dict[str, Any]]:
             return self.query(expression)
 
-        return wait_for(found, deadline_seconds, f"Prometheus to know {expression}", self.process)
+        return wait_for(found, f"Prometheus to know {expression}", self.process)
 
     def _ready(self) -> bool:
         response = self._session.get(f"{self.url}/-/ready", timeout=TIMEOUT_SECONDS)

@@ -16,7 +16,6 @@ from tests.parts.certificates import KeyPair
 from tests.parts.kubernetes_api import KubernetesApi
 from tests.parts.processes import Process, free_port, wait_for
 
-START_SECONDS = 30.0
 PLAIN_SCHEDULER = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration}"
 """The defaults, without any extender."""
 
@@ -54,7 +53,7 @@ class Scheduler:
         """Run it and wait until it is ready."""
         self.process.start()
         try:
-            wait_for(lambda: self._endpoint.text("/readyz"), START_SECONDS, "kube-scheduler", self.process)
+            wait_for(lambda: self._endpoint.text("/readyz"), "kube-scheduler", self.process)
         except BaseException:
             self.stop()
             raise

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.parts.processes import PATIENCE_SECONDS, wait_for
+from tests.parts.processes import wait_for
 from tests.parts.tcp_balancer import TcpBalancer
 
 
@@ -56,7 +56,7 @@ def replicas() -> Iterator[list[Replica]]:
 @pytest.fixture
 def balancer(replicas: list[Replica]) -> Iterator[TcpBalancer]:
     with TcpBalancer([replica.port for replica in replicas]) as running:
-        wait_for(lambda: len(running.ready) == 2, PATIENCE_SECONDS, "both to be ready")
+        wait_for(lambda: len(running.ready) == 2, "both to be ready")
         yield running
 
 
@@ -74,10 +74,10 @@ def test_one_that_is_unready_gets_no_new_connection_until_it_is_ready_again(
 ) -> None:
     unready, ready = replicas
     unready.ready = False
-    wait_for(lambda: balancer.ready == {ready.port}, PATIENCE_SECONDS, "one to be unready")
+    wait_for(lambda: balancer.ready == {ready.port}, "one to be unready")
     assert answers(balancer, 4) == {ready.port}
     unready.ready = True
-    wait_for(lambda: len(balancer.ready) == 2, PATIENCE_SECONDS, "both to be ready")
+    wait_for(lambda: len(balancer.ready) == 2, "both to be ready")
     assert answers(balancer, 4) == {unready.port, ready.port}
 
 

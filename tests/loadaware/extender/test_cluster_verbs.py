@@ -18,7 +18,7 @@ from loadaware.service import Service
 from tests.collectors.fake_api_server import FakeApiServer, status_of
 from tests.loadaware.builders import cpu_mean, make_pod, snapshot_of
 from tests.loadaware.running_server import POD, AppClient, arguments, counted, errors, frozen_service, new_service
-from tests.parts.processes import PATIENCE_SECONDS, wait_for
+from tests.parts.processes import wait_for
 
 BINDING_PATH = "/api/v1/namespaces/shop/pods/web-1/binding"
 EVENTS_PATH = "/api/v1/namespaces/shop/events"
@@ -366,9 +366,7 @@ def test_relaxed_load_rules_are_an_event_on_the_pod_and_the_answer_does_not_wait
         service.announcements = Announcements(api, service.clock)
         answer = client.post("/filter", arguments("busy"))
         assert answer.json()["NodeNames"] == ["busy"]
-        wait_for(
-            lambda: client.get("/healthz").is_success and bool(server.asked(EVENTS_PATH)), PATIENCE_SECONDS, "the event"
-        )
+        wait_for(lambda: client.get("/healthz").is_success and bool(server.asked(EVENTS_PATH)), "the event")
     event = json.loads(server.asked(EVENTS_PATH)[0].body)
     assert event["reason"] == "LoadRulesRelaxed"
     assert event["involvedObject"] | {"apiVersion": "v1"} == event["involvedObject"]

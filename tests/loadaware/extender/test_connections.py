@@ -33,7 +33,7 @@ def test_a_request_given_up_is_counted_as_a_client_that_went_away() -> None:
     service = frozen_service()
     with impatient(RunningServer(service)) as running, running.connect() as connection:
         connection.sendall(post(b"/filter", b"{", declared=100))
-        wait_for(lambda: errors(service, "filter", "disconnected") == 1, PATIENCE_SECONDS, "the count")
+        wait_for(lambda: errors(service, "filter", "disconnected") == 1, "the count")
 
 
 def test_a_client_that_takes_its_time_between_requests_is_none_of_those() -> None:

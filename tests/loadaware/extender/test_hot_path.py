@@ -16,7 +16,7 @@ from loadaware.extender.connections import BoundedConnections
 from loadaware.extender.hot_path import HotPath
 from loadaware.service import Service
 from tests.loadaware.running_server import POD, RunningServer, answer_on, arguments, counted, errors, frozen_service
-from tests.parts.processes import PATIENCE_SECONDS, wait_for
+from tests.parts.processes import wait_for
 
 BODY_LIMIT = 4096
 LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -214,7 +214,7 @@ def test_a_request_to_upgrade_takes_the_plain_way() -> None:
     request = post(b"/filter", arguments("idle")).replace(b"Host: x", b"Connection: Upgrade\r\nUpgrade: h2c")
     with watched.running as running, running.connect() as connection:
         connection.sendall(request)
-        wait_for(lambda: watched.plain, PATIENCE_SECONDS, "the request")
+        wait_for(lambda: watched.plain, "the request")
 
 
 def test_only_the_first_of_many_requests_sent_at_once_takes_the_short_way() -> None:

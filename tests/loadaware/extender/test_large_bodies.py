@@ -188,7 +188,7 @@ def test_a_child_that_dies_over_a_body_makes_it_refused_and_another_is_started(
             connection.sendall(post("/filter", LARGE["whole"]))
             other.sendall(post("/filter", whole("idle", padding="")))
             assert answer_on(other)[0] == 200
-            wait_for(lambda: unread_bytes(bodies) > 0, PATIENCE_SECONDS, "the body to be handed over")
+            wait_for(lambda: unread_bytes(bodies) > 0, "the body to be handed over")
             os.kill(child.pid, signal.SIGKILL)
             assert answer_on(connection)[0] == 503
         assert errors(service, "filter", "unread") == 1
@@ -225,7 +225,7 @@ def test_only_so_many_large_bodies_are_taken_at_once() -> None:
         connections = [running.connect() for _ in range(MOST_UNDER_WAY + 1)]
         for connection in connections:
             connection.sendall(head)
-        wait_for(lambda: errors(service, "filter", "too_busy") == 1, PATIENCE_SECONDS, "one to be refused")
+        wait_for(lambda: errors(service, "filter", "too_busy") == 1, "one to be refused")
         (refused,), _, _ = select.select(connections, [], [], PATIENCE_SECONDS)
         assert answer_on(refused)[0] == 503
         connections.remove(refused)

@@ -36,7 +36,7 @@ def running(service: Service, **people: Any) -> Iterator[tuple[Server, str]]:
     server = make_server(service, section, people=PeopleSection(port=None, **people))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    wait_for(lambda: server.started, PATIENCE_SECONDS, "the server")
+    wait_for(lambda: server.started, "the server")
     yield server, f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
     thread.join(PATIENCE_SECONDS)
@@ -99,7 +99,7 @@ def test_so_many_streams_and_further_ones_are_told_to_come_back() -> None:
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
         assert "2 pages are open already (people.streams)" in refused.json()["error"]
         stack.close()
-        wait_for(lambda: len(streams_of(server)) == 0, PATIENCE_SECONDS, "streams to be forgotten")
+        wait_for(lambda: len(streams_of(server)) == 0, "streams to be forgotten")
         with httpx.stream("GET", f"{url}/live") as stream:
             assert next(messages(stream))["kind"] == "hello"
 
@@ -110,9 +110,9 @@ def test_a_client_that_never_reads_is_cut_and_holds_nobody_up(monkeypatch: pytes
     service = frozen_service()
     service.take(snapshot_of({f"node-{number:04}": cpu_mean(number % 90) for number in range(5000)}))
     with running(service) as (server, url), connected(url) as silent:
-        wait_for(lambda: len(streams_of(server)) == 1, PATIENCE_SECONDS, "the stream")
-        wait_for(lambda: len(streams_of(server)) == 0, PATIENCE_SECONDS, "the silent one to be cut")
-        wait_for(lambda: not server.server_state.connections, PATIENCE_SECONDS, "its connection to be closed")
+        wait_for(lambda: len(streams_of(server)) == 1, "the stream")
+        wait_for(lambda: len(streams_of(server)) == 0, "the silent one to be cut")
+        wait_for(lambda: not server.server_state.connections, "its connection to be closed")
         answer = httpx.post(f"{url}/prioritize", content=arguments("node-0001", "node-0002"))
         assert answer.status_code == 200
         assert silent.fileno() > 0
@@ -122,7 +122,7 @@ def test_a_thousand_at_once_leave_scheduling_unharmed() -> None:
     with running(frozen_service()) as (server, url), ExitStack() as stack:
         for _ in range(1000):
             stack.enter_context(connected(url))
-        wait_for(lambda: len(streams_of(server)) == 32, PATIENCE_SECONDS, "the streams that there may be")
+        wait_for(lambda: len(streams_of(server)) == 32, "the streams that there may be")
         with httpx.Client(base_url=url, timeout=60.0) as client:
             for _ in range(50):
                 answer = client.post("/prioritize", content=arguments("idle", "busy"))
@@ -136,10 +136,10 @@ def test_without_anybody_who_looks_nothing_is_made() -> None:
     with running(service) as (server, url):
         with httpx.stream("GET", f"{url}/live") as stream:
             assert next(messages(stream))["kind"] == "hello"
-        wait_for(lambda: len(streams_of(server)) == 0, PATIENCE_SECONDS, "the stream to be forgotten")
+        wait_for(lambda: len(streams_of(server)) == 0, "the stream to be forgotten")
         task = streams_of(server)._ticking
         assert task is not None
-        wait_for(task.done, PATIENCE_SECONDS, "the ticking to end")
+        wait_for(task.done, "the ticking to end")
 
 
 def test_one_frame_is_shared_by_all() -> None:
@@ -170,6 +170,6 @@ def test_a_tick_that_cannot_be_made_is_logged_and_the_next_one_comes(caplog: pyt
         told = messages(stream)
         assert [next(told)["kind"] for _ in range(3)] == ["hello", "nodes", "tick"]
         service.beside = lambda: {"x": 1 / 0}
-        wait_for(lambda: "a tick of the live page cannot be made" in caplog.text, PATIENCE_SECONDS, "the log")
+        wait_for(lambda: "a tick of the live page cannot be made" in caplog.text, "the log")
         service.beside = lambda: {"x": 1}
         assert next(each for each in told if each.get("beside"))["beside"] == {"x": 1}

@@ -27,7 +27,7 @@ GUARDED = {path for path in SETTINGS if path != "/metrics"}
 def running(server: Server | PeopleServer) -> Iterator[httpx.Client]:
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    wait_for(lambda: server.started, PATIENCE_SECONDS, "the server")
+    wait_for(lambda: server.started, "the server")
     port = server.servers[0].sockets[0].getsockname()[1]
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60.0) as client:
         yield client
