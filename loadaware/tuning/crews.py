@@ -169,7 +169,7 @@ class DaskCrew:
     def __init__(self, address: str) -> None:
         self._address = address
         self._client: Any = None
-        self._scattered: Any = None
+        self._source: Any = None
 
     def start(self, source: Source) -> None:
         """Connect, look whether the workers can do it, and send them the source once. Raises ConfigError."""
@@ -182,7 +182,7 @@ class DaskCrew:
             raise ConfigError("--dask", "", problem, "it is the scheduler's, such as tcp://127.0.0.1:8786") from error
         try:
             self._check(source)
-            self._scattered = self._client.scatter(source, broadcast=True, hash=False)
+            self._source = self._client.submit(_given, source, pure=False)
         except OSError as error:
             self.close()
             raise ConfigError("--dask", "", f"the cluster at {self._address} went away: {error}") from error
@@ -210,7 +210,7 @@ class DaskCrew:
 
     def run(self, orders: Sequence[Order]) -> Iterator[tuple[int, Judged]]:
         """As they come. A worker that dies has its orders done by another."""
-        futures = [self._client.submit(judge, self._scattered, order, pure=False) for order in orders]
+        futures = [self._client.submit(judge, self._source, order, pure=False) for order in orders]
         places = {future.key: place for place, future in enumerate(futures)}
         try:
             for future in _distributed().as_completed(futures, loop=self._client.loop):
@@ -234,7 +234,14 @@ class DaskCrew:
         """Let the cluster go; it runs on."""
         if self._client is not None:
             self._client.close()
-            self._client = self._scattered = None
+            self._client = self._source = None
+
+
+def _given(source: Source) -> Source:
+    """The source as the result of a task, not as scattered data: of that, Dask soon drops all copies but one, and it is
+    lost with the worker that has it, while a result is made again.
+    """
+    return source
 
 
 def _distributed() -> Any:

@@ -13,13 +13,15 @@ import pytest
 from loadaware.config import Config
 from loadaware.errors import ConfigError
 from loadaware.tuning import TuneResult, crew, tune
+from loadaware.tuning.crews import DaskCrew, Order, judge
 from loadaware.tuning.simulated_days import Simulated
 from loadaware.tuning.source import Judged
 from loadaware.tuning.sources import recorded, simulated
 from loadaware.tuning.space import parse_space
 from tests.loadaware.recorded_runs import packed_history
-from tests.loadaware.tuning.known_best import Valley, valley_space
+from tests.loadaware.tuning.known_best import CASES, Valley, valley_space
 from tests.loadaware.tuning.test_search import told
+from tests.parts.processes import wait_for
 
 distributed: Any = pytest.importorskip("distributed")
 
@@ -111,6 +113,22 @@ def test_a_worker_that_dies_costs_nothing_but_time(tmp_path: Path) -> None:
         found = tune(source, trials=8, space=valley_space(), seed=7, crew=crew(1, own.scheduler_address))
     assert (tmp_path / "died").exists()
     assert told(found) == told(search(None, trials=8))
+
+
+def test_what_is_judged_outlives_the_one_worker_that_has_it() -> None:
+    orders = [Order(Config(), "default-scheduler", case) for case in CASES]
+    with local_cluster(2) as own, distributed.Client(own, set_as_default=False) as client:
+        judges = DaskCrew(own.scheduler_address)
+        judges.start(Valley())
+
+        def the_one() -> str | None:
+            holders = {worker for workers in client.who_has().values() for worker in workers}
+            return holders.pop() if len(holders) == 1 else None
+
+        holder = wait_for(the_one, "one copy alone: Dask drops the others in a while")
+        os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
+        assert dict(judges.run(orders)) == {place: judge(Valley(), order) for place, order in enumerate(orders)}
+        judges.close()
 
 
 def test_nobody_at_the_address_is_said_before_any_work() -> None:
