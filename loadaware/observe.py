@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import pickle
+import select
 import signal
 import sys
 import threading
@@ -27,8 +28,9 @@ def main(descriptor: int) -> None:
     order: Order = pickle.loads(_read(length))  # noqa: S301 - from our own parent
     configure_logs(order.config.log)
     inbox = Inbox()
-    signal.signal(signal.SIGTERM, lambda *_: inbox.stopping.set())  # the loop ends by itself, and keeps what it learned
-    threading.Thread(target=_hear_parent, args=(inbox,), daemon=True).start()
+    told_to_end, end = os.pipe()
+    signal.signal(signal.SIGTERM, lambda *_: os.write(end, b"."))
+    threading.Thread(target=_hear_parent, args=(inbox, told_to_end), daemon=True).start()
     connection, sender = Connection(descriptor, readable=False), Sender()
 
     def publish(message: Message) -> None:
@@ -42,14 +44,24 @@ def main(descriptor: int) -> None:
         sys.exit(1)
 
 
-def _hear_parent(inbox: Inbox) -> None:
-    """Put the parent's questions into the inbox; end with the parent.
+def _hear_parent(inbox: Inbox, told_to_end: int) -> None:
+    """Put what the parent says into the inbox; end with the parent. Told to end, the loop does so by itself, after what
+    was said before, and keeps what it learned.
 
     Past Python's buffer: a thread that waits in there would hold its lock when the process ends by itself.
     """
-    while packed := _read(int.from_bytes(_read(8), "big")):
+    parent = sys.stdin.fileno()
+    heard = [parent, told_to_end]
+    while True:
+        ready, _, _ = select.select(heard, [], [])
+        if parent not in ready:
+            inbox.stopping.set()
+            heard = [parent]
+            continue
+        packed = _read(int.from_bytes(_read(8), "big"))
+        if not packed:
+            os._exit(0)
         inbox.put(pickle.loads(packed))  # noqa: S301 - from our own parent
-    os._exit(0)
 
 
 def _read(count: int) -> bytes:

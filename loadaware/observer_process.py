@@ -35,6 +35,10 @@ RESTART_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Patience before each new start; the last one stays."""
 STEADY_SECONDS = 60.0
 """A child that lived this long was no failure from the start: patience begins anew."""
+LAST_WORDS_SECONDS = 10.0
+"""How long a child that has fallen silent may take to end: its own exit status says more than ours."""
+ENDING_SECONDS = 10.0
+"""How long one that is told to end may take to keep what it has: a first flush of a recording loads a library."""
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -86,7 +90,7 @@ class ObserverProcess:
         process = self._process
         if process is not None:
             _end(process)
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=2 * ENDING_SECONDS)
 
     def _supervise(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: Ctrl-C is the parent's business
@@ -144,7 +148,7 @@ class ObserverProcess:
                     self._listening = process  # not before: the first thing that the child reads is its order
                     self._receive(connection)
                     with contextlib.suppress(subprocess.TimeoutExpired):
-                        process.wait(timeout=1)  # its own exit status says more than ours
+                        process.wait(timeout=LAST_WORDS_SECONDS)
             finally:
                 self._listening = None
                 _end(process)
@@ -185,7 +189,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """Ask, then insist. The pipe is closed last: a question that waits in it would keep us waiting, too."""
     process.terminate()
     try:
-        process.wait(timeout=5)
+        process.wait(timeout=ENDING_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

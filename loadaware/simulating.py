@@ -187,9 +187,9 @@ def run_all(
         running = compare(missing, days, processes, listener)
         try:
             for trial, outcome in running:
-                outcomes[trial] = outcome
                 if store is not None:
                     store.add(trial, outcome)
+                outcomes[trial] = outcome
                 finished(trial)
         except KeyboardInterrupt:
             running.close()

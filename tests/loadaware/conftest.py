@@ -2,7 +2,25 @@ from pathlib import Path
 
 import pytest
 
+from loadaware import asked_aside, decision_file, demand_questions, isolation, observer_process, questions
+from loadaware.extender import large_bodies
 from tests.loadaware.command_line import FILTERING, POD, STATE
+from tests.parts.processes import PATIENCE_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whom the product gives up on after a moment has time here, however slow the machine; tests of that moment set
+    their own.
+    """
+    monkeypatch.setattr(asked_aside, "PATIENCE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(decision_file, "PATIENCE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(demand_questions, "PATIENCE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(isolation, "START_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(large_bodies, "READING_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(observer_process, "ENDING_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(observer_process, "LAST_WORDS_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(questions, "WAIT_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture

@@ -415,6 +415,20 @@ def test_an_observer_process_records_what_it_sees_and_what_it_is_told_of_answers
     assert {"NodeSeen", "PodSeen", "Relisted", "Reading", "Mark", "Request", "Answer"} <= kinds
 
 
+def test_answers_told_right_before_the_end_are_recorded(tmp_path: Path) -> None:
+    with FakeApiServer() as server:
+        serve_cluster(server, {"a": "500m"})
+        config = quick_config(history={"folder": str(tmp_path / "history")})
+        observing = Observing(Order(config, server.kubeconfig(tmp_path)))
+        observing.process.start()
+        observing.next_snapshot()
+        for number in range(200):
+            asked = Asked(number, START, "prioritize", "p", pod(f"web-{number}"), ("a",), (3,))
+            assert observing.process.ask(AskedBatch((asked,)))
+        observing.process.stop()
+    assert HistoryReader(tmp_path / "history").summary().verbs == {"prioritize": 200}
+
+
 def test_a_history_that_another_writes_is_no_reason_not_to_observe(tmp_path: Path) -> None:
     with FakeApiServer() as server, HistoryWriter(tmp_path / "history"):
         serve_cluster(server, {"a": "500m"})

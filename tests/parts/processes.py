@@ -147,6 +147,14 @@ class Process:
         return self._child
 
 
+def is_alive(process_id: int) -> bool:
+    """Whether a process runs, of ours or not; one that ended and waits to be collected does not."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process_id}/status").read_text()
+    except OSError:
+        return False
+
+
 def freeze(child: int) -> None:
     """Stop a child of this process where it is, and wait until it stands still.
 
