@@ -144,6 +144,7 @@ def test_a_page_that_expired_starts_the_list_again_with_larger_pages(server: Fak
     with Running(api, "nodes") as running:
         running.skip(3)
         assert running.next() == Relisted("nodes", frozenset({"a", "b"}))
+        server.next_stream()
         assert running.watch.statistics.relists == 1
     assert [asked.query["limit"] for asked in server.asked(NODES)] == ["500", "500", "2000"]
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from click.testing import CliRunner, Result
 
 from loadaware.cli import cli
+from tests.parts.processes import PATIENCE_SECONDS
 
 STATE = """
 nodes:
@@ -64,7 +65,7 @@ def refused(*arguments: str) -> str:
 
 def process(*arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "loadaware", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
 
 
 @contextmanager
@@ -90,7 +91,7 @@ def _port_told_by(server: "subprocess.Popen[str]") -> int:
 
 
 def ask(port: int, method: str, path: str, body: object = None) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
     try:
         connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json"})
         answer = connection.getresponse()

@@ -4,6 +4,7 @@ from loadaware.asked_aside import MOST_WAITING, AskedAside
 from loadaware.decisions import Decisions
 from loadaware.recorded import Asked, AskedBatch, Configured, Recorded
 from tests.loadaware.decided import ask, learned_service, noted
+from tests.parts.processes import PATIENCE_SECONDS
 
 NODES = ("a", "b", "c")
 
@@ -18,7 +19,7 @@ class Sent:
         self.waiting.set()
 
     def __call__(self, told: AskedBatch | Configured) -> bool:
-        self.waiting.wait(10.0)
+        self.waiting.wait(PATIENCE_SECONDS)
         if not self.away:
             self.told.append(told)
         return not self.away

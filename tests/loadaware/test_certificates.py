@@ -14,6 +14,7 @@ from loadaware.certificates import Certificates
 from loadaware.config import TLSSection
 from tests.loadaware.running_server import RunningServer, answer_on, frozen_service
 from tests.parts.certificates import Authority, KeyPair
+from tests.parts.processes import PATIENCE_SECONDS
 
 
 class Renewed:
@@ -46,7 +47,7 @@ class Renewed:
         """The name in the certificate that the server shows, once it has answered."""
         context.check_hostname = wanted is not None
         with (
-            socket.create_connection(self.running.address, timeout=10) as plain,
+            socket.create_connection(self.running.address, timeout=PATIENCE_SECONDS) as plain,
             context.wrap_socket(plain, server_hostname=wanted) as connection,
         ):
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")

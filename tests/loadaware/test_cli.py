@@ -10,6 +10,7 @@ import pytest
 from loadaware import __version__
 from loadaware.cli import cli
 from tests.loadaware.command_line import printed, process, refused
+from tests.parts.processes import PATIENCE_SECONDS
 
 COMMANDS = [
     "check-config", "completion", "demand", "demo", "doctor", "explain", "history", "promote", "record", "replay",
@@ -41,7 +42,9 @@ def test_every_command_explains_itself_and_each_of_its_options(command: str) -> 
 def test_help_is_quick_because_nothing_heavy_is_imported() -> None:
     heavy = ("numpy", "pandas", "kubernetes", "uvicorn", "prometheus_client", "requests", "yaml", "msgspec", "rich")
     code = f"import sys, loadaware.cli; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -70,7 +73,7 @@ def test_completion_is_a_script_of_its_shell_for_our_command(shell: str) -> None
 def test_completion_really_completes_commands() -> None:
     command = [sys.executable, "-c", "from loadaware.cli import main; main()"]
     asked = {"_LOADAWARE_COMPLETE": "bash_complete", "COMP_WORDS": "loadaware sc", "COMP_CWORD": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=asked)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env=asked)
     assert done.stdout.split() == ["plain,schedule-config", "plain,score"]
 
 

@@ -12,6 +12,7 @@ import yaml
 
 from loadaware.cli import cli
 from tests.loadaware.command_line import POD, STATE, printed, refused, run
+from tests.parts.processes import PATIENCE_SECONDS
 
 
 def scored(*arguments: str) -> list[dict[str, Any]]:
@@ -134,7 +135,9 @@ def test_ranking_from_a_file_imports_no_server_and_no_client(here: Path) -> None
         f"loadaware.cli.cli({arguments}, standalone_mode=False)\n"
         f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    )
     assert done.stderr.strip() == "[]"
 
 

@@ -9,6 +9,7 @@ from loadaware.decision_file import MOST_WAITING, DecisionFile
 from loadaware.hindsight_settings import HindsightSettings
 from tests.loadaware.decided import ask, bind
 from tests.loadaware.running_server import frozen_service
+from tests.parts.processes import PATIENCE_SECONDS
 
 
 def lines_of(path: Path) -> list[dict[str, object]]:
@@ -74,7 +75,7 @@ def test_what_comes_faster_than_it_is_written_is_dropped_and_counted(tmp_path: P
     file, go = DecisionFile(str(tmp_path / "decisions.jsonl"), 10**6, 1), threading.Event()
 
     def slow() -> dict[str, int]:
-        go.wait(20.0)
+        go.wait(PATIENCE_SECONDS)
         return {}
 
     for _ in range(MOST_WAITING + 10):

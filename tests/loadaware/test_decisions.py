@@ -20,6 +20,7 @@ from loadaware.service import Service
 from tests.loadaware.builders import Clock, cpu_mean, make_pod, make_profile, make_settings, snapshot_of
 from tests.loadaware.decided import ask, bind, learned_service, noted, service_of
 from tests.loadaware.running_server import frozen_service
+from tests.parts.processes import PATIENCE_SECONDS
 
 
 def ranked_of(service: Service) -> Ranked:
@@ -118,7 +119,7 @@ def test_decisions_are_settled_once_nobody_asks() -> None:
         while any(decision.record is None for decision in decisions):
             await asyncio.sleep(0.01)
 
-    asyncio.run(asyncio.wait_for(asked_and_left_alone(), 20.0))
+    asyncio.run(asyncio.wait_for(asked_and_left_alone(), PATIENCE_SECONDS))
 
 
 def test_while_requests_leave_no_time_only_old_decisions_are_settled() -> None:

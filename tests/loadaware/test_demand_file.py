@@ -13,6 +13,7 @@ from loadaware.demand_state import DemandState
 from loadaware.observer import Observer
 from tests.loadaware.builders import GIB, Clock
 from tests.loadaware.learned import observer_of, reading_of, rows_of, running_pod
+from tests.parts.processes import PATIENCE_SECONDS
 
 NOW = 2000.0
 
@@ -199,14 +200,14 @@ def test_a_slow_disk_delays_the_next_saving_and_not_the_caller(path: Path) -> No
     class Slow(DemandFile):
         def save(self, state: DemandState) -> bool:
             entered.release()
-            return release.wait(10.0)
+            return release.wait(PATIENCE_SECONDS)
 
     clock = Clock()
     keep = Keeping(Slow(path), 300.0, learned, clock)
     for _ in range(3):
         clock.advance(300.0)
         keep.tick()
-    assert entered.acquire(timeout=10.0)
+    assert entered.acquire(timeout=PATIENCE_SECONDS)
     assert not entered.acquire(blocking=False)
     release.set()
     keep.close()

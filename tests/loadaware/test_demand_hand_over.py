@@ -26,7 +26,7 @@ def learned() -> bytes:
     return encode(observer.export(NOW))
 
 
-def section(url: str, timeout: float = 5.0) -> HandOverSection:
+def section(url: str, timeout: float = 60.0) -> HandOverSection:
     return HandOverSection(url=url, timeout=Duration(timeout))
 
 

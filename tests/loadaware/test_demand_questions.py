@@ -10,10 +10,10 @@ from loadaware.demand_questions import MOST_WAITING, DemandQuestions
 from loadaware.queries import DemandQuery, Piece, Query, StateQuery
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that get no answer are through soon; those that do get it long before."""
-    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.5)
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that get no answer are through soon."""
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", 3.0)
 
 
 def answering(questions: DemandQuestions, *pieces: tuple[bytes, bool, str]) -> list[Query]:
@@ -60,6 +60,7 @@ def test_a_refused_query_raises_what_is_wrong_with_it() -> None:
     asyncio.run(talk())
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("send", [None, lambda _: False, lambda _: True])
 def test_without_an_observer_that_answers_nothing_is_told(send: Callable[[Query], bool] | None) -> None:
     questions = DemandQuestions()
@@ -91,6 +92,7 @@ def test_one_who_goes_away_does_not_take_the_answer_from_the_others() -> None:
     assert asyncio.run(talk()) == [b"all"]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_those_who_wait_are_bounded_in_number() -> None:
     asked: list[Query] = []
 

@@ -163,14 +163,15 @@ def test_beside_a_prometheus_an_observer_begins_with_what_pods_used_in_the_past_
             prometheus.gives(f"{kind}_memory", *((labels, 1e9) for labels in owners))
         queries = {f"{kind}Queries": {name: f"{kind}_{name}" for name in ("cpu", "memory")} for kind in ("node", "pod")}
         source = {"type": "Prometheus", "url": prometheus.url, **queries}
-        config = quick_config(source=source, demand={"stateFile": str(tmp_path / "demand"), "warmUp": "3h"})
+        demand = {"stateFile": str(tmp_path / "demand"), "warmUp": "3h"}
+        config = quick_config(interval="10m", source=source, demand=demand)
         with Observing(Order(config, server.kubeconfig(tmp_path))) as observing:
             wait_for(observing.expected, "something learned")
         saved = DemandFile(tmp_path / "demand").load(time.time())
         assert saved is not None
         samples = saved.table("pods").floats("sums", 2, 3)[:, 0, 0]
-        # 36 instants 5 minutes apart with a half-life of an hour: sum of 0.5 ** (n / 12), and the readings since
-        assert samples.min() == pytest.approx(15.0, abs=4.0)
+        # 36 instants 5 minutes apart with a half-life of an hour: sum of 0.5 ** (n / 12), and one reading
+        assert samples.min() == pytest.approx(15.0, abs=2.0)
         asked = len(past_of_pods(prometheus))
         assert asked > 0
         with Observing(Order(config, server.kubeconfig(tmp_path))) as again:
@@ -217,7 +218,7 @@ def test_a_new_replica_is_handed_over_what_a_running_one_has_learned_and_people_
         known = wait_for(lambda: told(first), "something learned", first.process)
         state = wait_for(lambda: told_all(first), "the state", first.process)
         serve_pod_usage(server, {})
-        config = {"interval": "1s", "demand": {"handOver": {"url": first.url}}}
+        config = {"interval": "1s", "demand": {"handOver": {"url": first.url, "timeout": "1m"}}}
         with LoadAware(tmp_path / "second", config=config, kubeconfig=kubeconfig) as second:
             handed = wait_for(lambda: told(second), "what was handed over", second.process)
             again = wait_for(lambda: told_all(second), "the state", second.process)

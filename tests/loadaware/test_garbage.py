@@ -73,5 +73,4 @@ def test_freed_memory_is_kept_where_the_c_library_can_be_told() -> None:
         int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
         for code in (FAULTS, keeping + FAULTS)
     )
-    assert kept < 100
-    assert by_itself > 1000
+    assert kept < 100 < by_itself

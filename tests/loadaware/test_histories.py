@@ -236,6 +236,7 @@ def test_record_writes_what_a_live_cluster_tells_until_it_is_stopped(tmp_path: P
         process = subprocess.Popen([*command, "--kubeconfig", server.kubeconfig(tmp_path)], stderr=subprocess.PIPE)
         try:
             wait_for(lambda: any(folder.glob("part-*/nodes.parquet")), "a reading on disk")
+            wait_for(lambda: HistoryReader(folder).summary().records["events"] >= 6, "all that was listed on disk")
         finally:
             process.send_signal(signal.SIGTERM)
             _, said = process.communicate(timeout=PATIENCE_SECONDS)

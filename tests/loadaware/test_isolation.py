@@ -26,12 +26,13 @@ from loadaware.scorers.lowest_usage import LowestUsage
 from loadaware.scorers.scorer import CountsInFlight, Scorer
 from tests.loadaware.builders import Clock, cpu_mean, make_pod, make_settings, make_shape, nodes_of, snapshot_of
 from tests.loadaware.moody_plugins import Forgotten, Moody, MoodyFilter
+from tests.parts.processes import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 NODES = {"cold": cpu_mean(10), "mild": cpu_mean(40), "hot": cpu_mean(90)}
 NAMES = tuple(NODES)
-DEADLINE = 1.0
-"""Seconds: long enough for a good answer on a busy machine, short enough for a test."""
+DEADLINE = PATIENCE_SECONDS
+"""For a good answer; what hangs is given less."""
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +81,7 @@ def children() -> set[int]:
     return found
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+def eventually(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> bool:
     until = time.monotonic() + seconds
     while not condition() and time.monotonic() < until:
         time.sleep(0.01)
@@ -112,19 +113,18 @@ def test_what_normalize_does_is_done_in_the_worker_too() -> None:
 
 def test_a_scorer_that_hangs_is_skipped_within_its_deadline_and_the_others_decide() -> None:
     with started(isolated(0.2), LowestUsage()) as adviser:
-        began = time.monotonic()
         ranking = adviser.rank(make_pod("hang"), NAMES)
-        assert time.monotonic() - began < 15.0
     assert ranking.skipped == {"scorer-0": "WorkerError: no answer within 200 ms; its worker is started anew"}
     np.testing.assert_allclose(ranking.scores, [100.0, 62.5, 0.0])
 
 
 def test_after_one_that_hung_its_worker_is_started_anew_and_answers_again() -> None:
-    scorer = isolated()
-    with started(scorer) as adviser:
+    with started(isolated(1.0)) as adviser:
         (before,) = children()
         assert adviser.rank(make_pod("hang"), NAMES).skipped
-        assert workers_of(adviser.settings.profiles.values())[0].wait_until_ready()
+        (worker,) = workers_of(adviser.settings.profiles.values())
+        worker._deadline_seconds = DEADLINE
+        assert worker.wait_until_ready()
         (after,) = children()
         assert after != before
         np.testing.assert_allclose(adviser.rank(make_pod(), NAMES).scores, [90.0, 60.0, 10.0])
@@ -226,7 +226,7 @@ def test_a_filter_s_word_on_the_pod_alone_comes_from_its_worker() -> None:
     ],
 )
 def test_a_filter_that_fails_in_its_worker_rejects_nobody(mood: str, reason: str) -> None:
-    with started(isolated_filter(0.3)) as adviser:
+    with started(isolated_filter(0.3 if mood == "hang" else DEADLINE)) as adviser:
         answer = adviser.filter(make_pod(mood), NAMES)
     assert answer.passed == NAMES
     assert answer.skipped == {"filter-0": f"WorkerError: {reason}"}

@@ -7,6 +7,7 @@ import pytest
 from loadaware import questions as module
 from loadaware.queries import PodReply, PodsQuery, Reply
 from loadaware.questions import MOST_WAITING, Questions
+from tests.parts.processes import PATIENCE_SECONDS
 
 
 def reply_to(query: PodsQuery, *identities: str) -> Reply:
@@ -30,12 +31,13 @@ def asking(send: Callable[[PodsQuery], bool] | None) -> Questions:
     return questions
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that get no answer are through soon; those that do get it long before."""
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that get no answer are through soon."""
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.5)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("send", [None, lambda _: False, lambda _: True])
 def test_without_an_observer_that_answers_nothing_is_known(send: Callable[[PodsQuery], bool] | None) -> None:
     assert asyncio.run(asking(send).pods(["u1"])) == {}
@@ -82,6 +84,7 @@ def test_replies_find_their_own_questions_whatever_their_order() -> None:
     assert asyncio.run(talk()) == [["u1"], ["u2"]]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_reply_too_late_or_to_nobodys_question_is_dropped() -> None:
     sent = Sent()
     questions = asking(sent)
@@ -111,16 +114,18 @@ def test_a_reply_told_twice_does_no_harm() -> None:
     assert list(asyncio.run(talk())) == ["u1"]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_pipe_that_takes_nothing_holds_one_thread_and_nobody_waits_long() -> None:
     release, entered = threading.Event(), []
 
     def send(query: PodsQuery) -> bool:
         entered.append(query)
-        return release.wait(10.0)
+        return release.wait(PATIENCE_SECONDS)
 
     async def talk() -> list[dict[str, PodReply]]:
         try:
-            return await asyncio.wait_for(asyncio.gather(*(questions.pods(["u1"]) for _ in range(20))), 5.0)
+            together = asyncio.gather(*(questions.pods(["u1"]) for _ in range(20)))
+            return await asyncio.wait_for(together, PATIENCE_SECONDS / 2)
         finally:
             release.set()
 

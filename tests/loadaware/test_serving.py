@@ -56,5 +56,5 @@ def test_a_people_s_port_that_is_taken_is_one_line_before_anything_starts(tmp_pa
         taken.listen()
         people = taken.getsockname()[1]
         with serving(tmp_path, "--port", str(free_port()), "--people-port", str(people)) as process:
-            wait_for(lambda: not process.running, "it to end", process)
+            wait_for(lambda: not process.running, "it to end")
         assert f"cannot serve on 127.0.0.1:{people}" in process.log_tail()

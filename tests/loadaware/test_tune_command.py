@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from loadaware.cli import cli
 from loadaware.config import load, parse
 from tests.loadaware.recorded_runs import START, Recording, packed_history
-from tests.parts.processes import wait_for
+from tests.parts.processes import PATIENCE_SECONDS, wait_for
 
 SIZE = ["--nodes", "5", "--hours", "0.4", "--warm-up", "0.2", "--seeds", "1", "--test-seeds", "1", "--jobs", "1"]
 SPACE = "maxScore: {from: 1, to: 200, whole: true, log: true}\n"
@@ -145,7 +145,7 @@ def test_ctrl_c_keeps_what_is_done_and_still_writes_the_best_so_far(tmp_path: Pa
         "some runs",
     )  # fmt: skip
     os.killpg(running.pid, signal.SIGINT)
-    told, errors = running.communicate(timeout=60)
+    told, errors = running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130, errors
     assert "beware: It was stopped: the same command goes on from here." in told
     assert load(output).profiles

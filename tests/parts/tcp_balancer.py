@@ -97,7 +97,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
 
 async def _is_ready(port: int) -> bool:
     try:
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             with contextlib.closing(writer):
                 writer.write(ASK)

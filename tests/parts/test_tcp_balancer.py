@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.parts.processes import wait_for
+from tests.parts.processes import PATIENCE_SECONDS, wait_for
 from tests.parts.tcp_balancer import TcpBalancer
 
 
@@ -62,7 +62,7 @@ def balancer(replicas: list[Replica]) -> Iterator[TcpBalancer]:
 
 def answers(balancer: TcpBalancer, times: int) -> set[int]:
     """Ports that answered."""
-    return {int(requests.get(balancer.url, timeout=5).text) for _ in range(times)}
+    return {int(requests.get(balancer.url, timeout=PATIENCE_SECONDS).text) for _ in range(times)}
 
 
 def test_connections_go_round(replicas: list[Replica], balancer: TcpBalancer) -> None:

@@ -66,7 +66,7 @@ def connected(url: str) -> socket.socket:
 def test_a_page_is_told_all_it_needs_and_then_what_is_new() -> None:
     service = frozen_service()
     ask(service, "prioritize", "idle", "near", pod="web-1")
-    with running(service) as (_, url), httpx.stream("GET", f"{url}/live") as stream:
+    with running(service) as (_, url), httpx.stream("GET", f"{url}/live", timeout=PATIENCE_SECONDS) as stream:
         assert stream.headers["content-type"] == "application/x-ndjson"
         told = messages(stream)
         hello, nodes, tick = (next(told) for _ in range(3))
@@ -76,7 +76,11 @@ def test_a_page_is_told_all_it_needs_and_then_what_is_new() -> None:
         assert nodes["cpu"] == [0.0, 0.35, 0.9, None]
         assert [each["pod"] for each in tick["decisions"]] == ["shop/web-1"]
         assert tick["decisions"][0]["sentence"].startswith("idle won with ")
-        httpx.post(f"{url}/prioritize", content=arguments("idle", "near", Pod={"metadata": {"name": "new"}}))
+        httpx.post(
+            f"{url}/prioritize",
+            content=arguments("idle", "near", Pod={"metadata": {"name": "new"}}),
+            timeout=PATIENCE_SECONDS,
+        )
         new = next(each for each in told if each["kind"] == "tick" and each["decisions"])
         assert [each["pod"] for each in new["decisions"]] == ["default/new"]
 
@@ -84,7 +88,10 @@ def test_a_page_is_told_all_it_needs_and_then_what_is_new() -> None:
 def test_decisions_are_left_out_where_explaining_is_switched_off() -> None:
     service = frozen_service()
     ask(service, "prioritize", "idle", "near", pod="web-1")
-    with running(service, explain=False) as (_, url), httpx.stream("GET", f"{url}/live") as stream:
+    with (
+        running(service, explain=False) as (_, url),
+        httpx.stream("GET", f"{url}/live", timeout=PATIENCE_SECONDS) as stream,
+    ):
         told = messages(stream)
         hello, _, tick = (next(told) for _ in range(3))
     assert hello["features"]["explain"] is False
@@ -93,14 +100,17 @@ def test_decisions_are_left_out_where_explaining_is_switched_off() -> None:
 
 def test_so_many_streams_and_further_ones_are_told_to_come_back() -> None:
     with running(frozen_service(), streams=2) as (server, url), ExitStack() as stack:
-        both = [messages(stack.enter_context(httpx.stream("GET", f"{url}/live"))) for _ in range(2)]
+        both = [
+            messages(stack.enter_context(httpx.stream("GET", f"{url}/live", timeout=PATIENCE_SECONDS)))
+            for _ in range(2)
+        ]
         assert [next(each)["kind"] for each in both] == ["hello", "hello"]
-        refused = httpx.get(f"{url}/live")
+        refused = httpx.get(f"{url}/live", timeout=PATIENCE_SECONDS)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
         assert "2 pages are open already (people.streams)" in refused.json()["error"]
         stack.close()
         wait_for(lambda: len(streams_of(server)) == 0, "streams to be forgotten")
-        with httpx.stream("GET", f"{url}/live") as stream:
+        with httpx.stream("GET", f"{url}/live", timeout=PATIENCE_SECONDS) as stream:
             assert next(messages(stream))["kind"] == "hello"
 
 
@@ -110,10 +120,10 @@ def test_a_client_that_never_reads_is_cut_and_holds_nobody_up(monkeypatch: pytes
     service = frozen_service()
     service.take(snapshot_of({f"node-{number:04}": cpu_mean(number % 90) for number in range(5000)}))
     with running(service) as (server, url), connected(url) as silent:
-        wait_for(lambda: len(streams_of(server)) == 1, "the stream")
+        wait_for(lambda: streams_of(server)._ticking is not None, "the stream")
         wait_for(lambda: len(streams_of(server)) == 0, "the silent one to be cut")
         wait_for(lambda: not server.server_state.connections, "its connection to be closed")
-        answer = httpx.post(f"{url}/prioritize", content=arguments("node-0001", "node-0002"))
+        answer = httpx.post(f"{url}/prioritize", content=arguments("node-0001", "node-0002"), timeout=PATIENCE_SECONDS)
         assert answer.status_code == 200
         assert silent.fileno() > 0
 
@@ -134,7 +144,7 @@ def test_a_thousand_at_once_leave_scheduling_unharmed() -> None:
 def test_without_anybody_who_looks_nothing_is_made() -> None:
     service = frozen_service()
     with running(service) as (server, url):
-        with httpx.stream("GET", f"{url}/live") as stream:
+        with httpx.stream("GET", f"{url}/live", timeout=PATIENCE_SECONDS) as stream:
             assert next(messages(stream))["kind"] == "hello"
         wait_for(lambda: len(streams_of(server)) == 0, "the stream to be forgotten")
         task = streams_of(server)._ticking
@@ -145,7 +155,10 @@ def test_without_anybody_who_looks_nothing_is_made() -> None:
 def test_one_frame_is_shared_by_all() -> None:
     service = frozen_service()
     with running(service) as (server, url), ExitStack() as stack:
-        readers = [messages(stack.enter_context(httpx.stream("GET", f"{url}/live"))) for _ in range(5)]
+        readers = [
+            messages(stack.enter_context(httpx.stream("GET", f"{url}/live", timeout=PATIENCE_SECONDS)))
+            for _ in range(5)
+        ]
         ticks = [{next(reader)["time"] if n > 1 else next(reader)["kind"] for n in range(3)} for reader in readers]
         assert len(ticks) == 5
         made = []
@@ -166,7 +179,7 @@ def test_one_frame_is_shared_by_all() -> None:
 
 def test_a_tick_that_cannot_be_made_is_logged_and_the_next_one_comes(caplog: pytest.LogCaptureFixture) -> None:
     service = frozen_service()
-    with running(service) as (_, url), httpx.stream("GET", f"{url}/live") as stream:
+    with running(service) as (_, url), httpx.stream("GET", f"{url}/live", timeout=PATIENCE_SECONDS) as stream:
         told = messages(stream)
         assert [next(told)["kind"] for _ in range(3)] == ["hello", "nodes", "tick"]
         service.beside = lambda: {"x": 1 / 0}
