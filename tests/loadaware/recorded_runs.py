@@ -1,7 +1,9 @@
 """Histories for tests: a small cluster whose every reading, event and request is written out, and a recorded demo."""
 
 import io
-from collections.abc import Iterable, Sequence
+import socket
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +20,26 @@ from loadaware.demo.world import WorldSettings
 from loadaware.demonstration import DemoService
 from loadaware.past_recording import EVERYTHING
 from loadaware.recorder import Recorder, beginning_of
+from tests.loadaware.demo.stand_in import ended
+from tests.parts.processes import PATIENCE_SECONDS
 
 START = 1_750_000_000.0
 GIBIBYTE = 2.0**30
+DECISIONS = 50
 SIZE = (("cpu", 4.0), ("memory", 16 * GIBIBYTE), ("pods", 110.0))
 
 
-def record_demo(folder: Path, seconds: float = 1.0, config: Config | None = None) -> Config:
+class _Brief(DemoService):
+    """Ends the demo after some decisions."""
+
+    @asynccontextmanager
+    async def serving(self, listener: socket.socket) -> AsyncIterator[None]:
+        decisions = self._service.hindsight.decisions
+        async with super().serving(listener), ended(lambda: decisions.counted >= DECISIONS):
+            yield
+
+
+def record_demo(folder: Path, config: Config | None = None) -> Config:
     """Some simulated minutes of eight nodes that ask over HTTP, after a warm-up; the configuration used."""
     given = config or Config()
     made = Config(
@@ -33,9 +48,9 @@ def record_demo(folder: Path, seconds: float = 1.0, config: Config | None = None
         history=HistorySection(folder=str(folder)),
     )
     world = WorldSettings(nodes=8, warm_up_seconds=900.0, hours=6, load=0.6)
-    settings = DemoSettings(world, port=0, speed=600.0, stop_after_seconds=seconds)
+    settings = DemoSettings(world, port=0, speed=600.0, stop_after_seconds=PATIENCE_SECONDS)
     console = Console(file=io.StringIO(), width=100)
-    run_demo(settings, lambda clock: DemoService(made, clock), console, loop_factory=uvloop.new_event_loop)
+    run_demo(settings, lambda clock: _Brief(made, clock), console, loop_factory=uvloop.new_event_loop)
     return made
 
 

@@ -4,6 +4,7 @@ It keeps what it was told, and by which thread. `python -m tests.loadaware.demo.
 """
 
 import asyncio
+import signal
 import socket
 import sys
 import threading
@@ -52,12 +53,29 @@ class KeepingPipeline:
         return {name: cores[name] - used.get(name, 0.0) for name in cores}
 
 
-class StandIn:
-    """A pipeline and a server over it."""
+@asynccontextmanager
+async def ended(enough: Callable[[], bool]) -> AsyncIterator[None]:
+    """Ctrl-C for the demo as soon as it has done enough, however long that takes here."""
 
-    def __init__(self, clock: Clock) -> None:
+    async def watch() -> None:
+        while not enough():
+            await asyncio.sleep(0.01)
+        signal.raise_signal(signal.SIGINT)
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
+
+
+class StandIn:
+    """A pipeline and a server over it; it ends the demo when it has had enough."""
+
+    def __init__(self, clock: Clock, enough: Callable[["StandIn"], bool] = lambda _: False) -> None:
         self.pipeline = KeepingPipeline(clock)
         self.asked: list[str] = []
+        self._enough = enough
 
     async def filter(self, request: Request) -> JSONResponse:
         args = msgspec.json.decode(await request.body())
@@ -83,7 +101,8 @@ class StandIn:
         while not server.started:
             await asyncio.sleep(0.005)
         try:
-            yield
+            async with ended(lambda: self._enough(self)):
+                yield
         finally:
             server.should_exit = True
             await task

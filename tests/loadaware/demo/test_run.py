@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from loadaware.demo.run import Clock, DemoSettings, run_demo
 from tests.loadaware.demo.stand_in import SMALL_WORLD, KeepingPipeline, StandIn
 from tests.parts.processes import PATIENCE_SECONDS
 
-SETTINGS = DemoSettings(SMALL_WORLD, port=0, speed=240.0, stop_after_seconds=1.0, line_seconds=0.3)
+SETTINGS = DemoSettings(SMALL_WORLD, port=0, speed=240.0, stop_after_seconds=PATIENCE_SECONDS, line_seconds=0.3)
 COMMAND = [sys.executable, "-m", "tests.loadaware.demo.stand_in"]
 
 
@@ -33,24 +33,29 @@ def plain() -> tuple[Console, io.StringIO]:
 class Kept:
     """Builds a stand-in and keeps it."""
 
-    def __init__(self) -> None:
+    def __init__(self, enough: Callable[[StandIn], bool] = lambda _: False) -> None:
         self.services: list[StandIn] = []
+        self._enough = enough
 
     def __call__(self, clock: Clock) -> StandIn:
-        self.services.append(StandIn(clock))
+        self.services.append(StandIn(clock, self._enough))
         return self.services[-1]
 
 
 @pytest.fixture(scope="module")
 def finished() -> tuple[StandIn, str, int]:
-    """A demo that ran for a moment: its service, its output, its exit code."""
-    build = Kept()
+    """A demo that ran until it had placed and shown something: its service, its output, its exit code."""
     console, out = plain()
+
+    def enough(service: StandIn) -> bool:
+        return len(service.asked) > 20 and len(service.pipeline.readings) > 8 and "above 80 %:" in out.getvalue()
+
+    build = Kept(enough)
     code = run_demo(SETTINGS, build, console)
     return build.services[0], out.getvalue(), code
 
 
-def test_it_ends_by_itself_with_a_summary_and_exit_code_0(finished: tuple[StandIn, str, int]) -> None:
+def test_it_ends_with_a_summary_and_exit_code_0(finished: tuple[StandIn, str, int]) -> None:
     _, text, code = finished
     assert code == 0
     assert text.startswith("simulating the first 10 minutes of 8 nodes ...")
@@ -61,7 +66,7 @@ def test_it_ends_by_itself_with_a_summary_and_exit_code_0(finished: tuple[StandI
 def test_pods_are_placed_by_asking_over_http(finished: tuple[StandIn, str, int]) -> None:
     service, _, _ = finished
     bound = {e.pod.name for e in service.pipeline.events if isinstance(e, PodSeen) and e.pod.node}
-    assert len(service.asked) > 5
+    assert len(service.asked) > 20
     assert len(bound & set(service.asked)) >= len(set(service.asked)) - 10
 
 
@@ -75,7 +80,7 @@ def test_readings_are_fed_when_the_clock_shows_their_time_or_a_little_later(
     lags = [now - reading.time for now, reading in finished[0].pipeline.readings]
     assert len(lags) > 8
     assert min(lags) >= 0.0
-    assert max(lags) <= 0.6 * 240.0
+    assert max(lags) <= 2 * 0.5 * 240.0  # until the tick, and from the tick until it is fed
 
 
 def test_a_port_in_use_is_said_at_once_on_standard_error_with_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +117,7 @@ class _BrokenPipe(io.StringIO):
 
 
 def test_a_reader_that_goes_away_ends_the_demo_quietly() -> None:
-    assert run_demo(replace(SETTINGS, stop_after_seconds=20.0), Kept(), Console(file=_BrokenPipe())) == 0
+    assert run_demo(SETTINGS, Kept(), Console(file=_BrokenPipe())) == 0
 
 
 def test_a_failing_view_stops_everything_and_is_raised() -> None:
@@ -123,14 +128,18 @@ def test_a_failing_view_stops_everything_and_is_raised() -> None:
             return super().write(text)
 
     with pytest.raises(ArithmeticError, match="cannot write"):
-        run_demo(replace(SETTINGS, stop_after_seconds=20.0), Kept(), Console(file=Broken()))
+        run_demo(SETTINGS, Kept(), Console(file=Broken()))
+
+
+def test_it_ends_by_itself_after_so_many_seconds() -> None:
+    console, out = plain()
+    assert run_demo(replace(SETTINGS, stop_after_seconds=0.2), Kept(), console) == 0
+    assert "pods placed:" in out.getvalue()
 
 
 def test_it_stops_at_the_end_of_the_simulated_days() -> None:
-    brief = replace(SETTINGS, world=replace(SMALL_WORLD, hours=0.25), stop_after_seconds=20.0, speed=900.0)
-    started = time.monotonic()
-    assert run_demo(brief, Kept(), plain()[0]) == 0
-    assert time.monotonic() - started < 15.0
+    world = replace(SMALL_WORLD, hours=0.25)
+    assert run_demo(replace(SETTINGS, world=world, speed=900.0, stop_after_seconds=None), Kept(), plain()[0]) == 0
 
 
 class _Interrupted(StandIn):
@@ -154,7 +163,7 @@ def test_ctrl_c_while_warming_up_ends_it_before_anything_is_served() -> None:
     assert "placed" not in out.getvalue()
 
 
-def read_until(descriptor: int, wanted: bytes, seconds: float = 30.0) -> bytes:
+def read_until(descriptor: int, wanted: bytes, seconds: float = PATIENCE_SECONDS) -> bytes:
     """What comes until these words, the end, or the time is over."""
     seen = b""
     end = time.monotonic() + seconds
@@ -187,7 +196,7 @@ def test_on_a_terminal_ctrl_c_restores_the_screen_and_leaves_the_summary() -> No
         os.close(theirs)
         seen = read_until(ours, b"node-1")
         process.send_signal(signal.SIGINT)
-        rest = read_until(ours, b"no such words", 10.0)
+        rest = read_until(ours, b"no such words")
         assert process.wait(timeout=PATIENCE_SECONDS) == 0
     os.close(ours)
     assert b"\x1b[?1049h" in seen

@@ -48,7 +48,7 @@ def test_a_part_without_anything_is_an_empty_frame_with_its_columns(history: not
 
 
 def test_decisions_tell_who_was_first(tmp_path: Path) -> None:
-    record_demo(tmp_path / "demo", 1.0)
+    record_demo(tmp_path / "demo")
     frame = notebook.open_history(tmp_path / "demo").decisions()
     ranked = frame[frame.verb == "prioritize"]
     assert len(ranked) > 3
