@@ -151,7 +151,7 @@ def race(folder: Path, settings: RaceSettings, say: Callable[[str], None]) -> di
         with (
             LoadAware(folder / "loadaware", config=config, kubeconfig=kubeconfig, log_level="info") as loadaware,
             cluster.control_plane.start_scheduler(PLAIN_SCHEDULER),
-            cluster.control_plane.start_scheduler(loadaware.schedule_config()),
+            cluster.control_plane.start_scheduler(loadaware.schedule_config(timeout="2s")),
         ):
             wait_for(lambda: len(loadaware.usage()) == 2 * settings.nodes, "the nodes", loadaware.process)
             return _Player(cluster, scenario, settings, say).play()

@@ -46,8 +46,8 @@ def measure(folder: Path, nodes: int, pods: int, rounds: int, say: Callable[[str
                 loadaware.wait_until_measured(set(names), 300)
                 configs = {
                     BARE: PLAIN_SCHEDULER,
-                    NAMES: loadaware.schedule_config(),
-                    WHOLE_NODES: loadaware.schedule_config("--whole-nodes"),
+                    NAMES: loadaware.schedule_config(timeout="2s"),
+                    WHOLE_NODES: loadaware.schedule_config("--whole-nodes", timeout="2s"),
                 }
                 for turn in range(rounds):
                     for limit, extender in WAYS:

@@ -9,7 +9,7 @@ from loadaware.config import PeopleSection, ServerSection
 from loadaware.quantities import Duration
 from loadaware.server import make_server
 from loadaware.service import Service
-from tests.parts.processes import wait_for
+from tests.parts.processes import PATIENCE_SECONDS, wait_for
 
 
 @contextmanager
@@ -22,5 +22,5 @@ def served(service: Service, port: int = 0, **people: Any) -> Iterator[str]:
     wait_for(lambda: server.started, "the server")
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
-    thread.join(20)
+    thread.join(PATIENCE_SECONDS)
     assert not thread.is_alive()

@@ -9,6 +9,7 @@ from tests.browser.served import served
 from tests.browser.watched_page import Opener
 from tests.loadaware.decided import ask
 from tests.loadaware.running_server import frozen_service
+from tests.parts.processes import free_port
 
 TOKEN = "quite-a-secret"
 
@@ -59,9 +60,9 @@ def test_where_nobody_watches_pods_the_panel_says_what_is_known(opened: Opener) 
 
 def test_a_server_that_goes_away_is_told_of_and_found_again(opened: Opener) -> None:
     opened.expected = ("Failed to load resource", "ERR_")
-    with served(frozen_service()) as url:
+    port = free_port()
+    with served(frozen_service(), port=port) as url:
         page = opened(url)
-        port = int(url.rpartition(":")[2])
     expect(page.locator("#banner")).to_be_visible()
     expect(page.locator("#health")).to_contain_text("not connected")
     with served(frozen_service(), port=port):

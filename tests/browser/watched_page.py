@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
+PATIENCE_MILLISECONDS = 60_000
+expect.set_options(timeout=PATIENCE_MILLISECONDS)
 SIZE = {"width": 1440, "height": 900}
 
 
@@ -22,7 +24,7 @@ class Opener:
     def __call__(self, url: str, wait: bool = True, **context: Any) -> Page:
         """The page at that address, with nodes in it unless told not to wait for them."""
         made = self._browser.new_context(**{"viewport": SIZE, "color_scheme": "light", **context})
-        made.set_default_timeout(20_000)
+        made.set_default_timeout(PATIENCE_MILLISECONDS)
         self._contexts.append(made)
         page = made.new_page()
         host = urlsplit(url).netloc
@@ -31,7 +33,7 @@ class Opener:
         page.on("request", lambda request: self._asked(host, request.url))
         page.goto(url)
         if wait:
-            expect(page.locator("#nodes-count")).not_to_have_text("", timeout=20_000)
+            expect(page.locator("#nodes-count")).not_to_have_text("")
         return page
 
     def _heard(self, message: ConsoleMessage) -> None:

@@ -1,9 +1,10 @@
 """Many pods at once, and a node that nobody has measured yet: everybody gets a share."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import pstdev
 
 import pytest
 
@@ -77,21 +78,17 @@ def test_a_burst_of_200_replicas_created_at_once_spreads(nodes: Cluster, loadawa
     assert len(placed) >= 0.8 * len(CORES), placed
     load = {name: cores + 0.1 * placed[name] for name, cores in CORES.items()}
     dealt_out_evenly = {name: cores + 0.1 * REPLICAS / len(CORES) for name, cores in CORES.items()}
-    assert max(load.values()) <= max(dealt_out_evenly.values()), load
-    assert spread(load) < spread(dealt_out_evenly), load
-
-
-def spread(load: Mapping[str, float]) -> float:
-    """Between the most and the least loaded node."""
-    return max(load.values()) - min(load.values())
+    assert max(load.values()) <= max(dealt_out_evenly.values()) + 0.2, load
+    assert pstdev(load.values()) < pstdev(dealt_out_evenly.values()), load
 
 
 def test_a_new_node_without_metrics_gets_a_share_not_everything_and_not_nothing(
     nodes: Cluster, loadaware: LoadAware
 ) -> None:
     with unmeasured_node(nodes, "wide-new"), WireTap(loadaware.url) as tap:
+        wait_for(lambda: "wide-new" in loadaware.usage(), "the new node", loadaware.process)
         with nodes.control_plane.start_scheduler(loadaware.schedule_config(url=tap.url)):
-            pods = nodes.api.add_pods((f"share-{number}" for number in range(66)), **SMALL)
+            pods = nodes.api.add_pods((f"share-{number}" for number in range(132)), **SMALL)
             placed = Counter(nodes.api.nodes_of(pods).values())
         asked = {each["Host"] for call in tap.of("prioritize") for each in call.answered}
         assert "wide-new" in asked

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from loadaware.config import parse
-from loadaware.doctor import examine
 from loadaware.doctor.access import BINDING, CLUSTER, METRICS
 from loadaware.schedule_config import schedule_configuration
 from tests.parts.charts import CHART, Values, helm
@@ -216,7 +215,7 @@ def test_the_process_runs_with_the_account_and_the_configuration_of_the_chart(
             wait_for(lambda: source_of(loadaware)["forbidden"] == [], "the rights", loadaware.process)
             nodes = wait_for(lambda: loadaware.get("/nodes").json()["nodes"], "nodes", loadaware.process)
             assert [node["name"] for node in nodes] == ["node-a"]
-            found = examine(str(loadaware.config_file), str(kubeconfig), None, loadaware.url)
+            found = loadaware.examined(kubeconfig)
         assert UNSERVED in loadaware.process.log.read_text()
     rights = {finding.what: finding.verdict for finding in found if finding.what.startswith("access to ")}
     assert rights == {f"access to {need.name}": "ok" for need in (*CLUSTER, *METRICS, BINDING)}
@@ -326,7 +325,7 @@ def second_scheduler(control_plane: ControlPlane, config: dict[str, Any], url: s
     """A kube-scheduler with the chart's account, which is told where loadaware is in this test."""
     (extender,) = config["extenders"]
     assert extender["urlPrefix"].endswith(f"://loadaware.{NAMESPACE}.svc:8090")
-    extender |= {"urlPrefix": url, "ignorable": False}
+    extender |= {"urlPrefix": url, "ignorable": False, "httpTimeout": "30s"}
     token = control_plane.service_account_token(NAMESPACE, "loadaware-scheduler")
     return Scheduler(
         folder=control_plane.folder,

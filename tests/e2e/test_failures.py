@@ -67,7 +67,7 @@ def test_scheduling_goes_on_without_us_and_comes_back(
     with LoadAware(folder, config={"profiles": [PROFILE]}, state=state) as loadaware, WireTap(loadaware.url) as tap:
         # What dies is asked for directly; what answers errors is the tap.
         url = tap.url if harm is answering_errors else loadaware.url
-        with control_plane.start_scheduler(loadaware.schedule_config(url=url)) as scheduler:
+        with control_plane.start_scheduler(loadaware.schedule_config(url=url, timeout="5s")) as scheduler:
             before = api.nodes_of(api.add_pods([f"before-{number}" for number in range(3)], **SMALL))
             assert set(before.values()) == {"cold"}, before
             with harm(loadaware, tap):
@@ -107,7 +107,7 @@ def without(server: MetricsServer) -> Iterator[None]:
 def test_without_metrics_server_the_ladder_shows_and_placements_go_on(cluster: Cluster, folder: Path) -> None:
     for name in ("rung-1", "rung-2"):
         cluster.add_node(name, load="1")
-    staleness = {"fresh": "16s", "expired": "24s"}  # a new sample comes every 10 s
+    staleness = {"fresh": "16s", "expired": "36s"}  # a new sample comes every 10 s
     config = {"source": cluster.source("MetricsServer"), "interval": "1s", "staleness": staleness}
     server = cluster.metrics_server
     with LoadAware(folder, config=config, kubeconfig=cluster.control_plane.kubeconfig) as loadaware:

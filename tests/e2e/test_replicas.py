@@ -41,7 +41,7 @@ def replicas(control_plane: ControlPlane, api: KubernetesApi, folder: Path) -> I
         api.add_ready_node(name, cpu="8", memory="32Gi")
     with LoadWatcherServer(USAGE) as watcher:
         source = {"type": "LoadWatcher", "url": watcher.url}
-        config = {"profiles": [PROFILE], "interval": "1s", "source": source}
+        config = {"profiles": [PROFILE], "interval": "1s", "source": source, "server": {"leaving": "8s"}}
         both = [LoadAware(folder / name, config=config, kubeconfig=control_plane.kubeconfig) for name in ("one", "two")]
         with both[0], both[1]:
             for replica in both:
@@ -145,7 +145,7 @@ def test_a_new_replica_takes_over_what_the_other_has_learned_and_both_agree_on_s
     with LoadAware(folder / "first", config=common, kubeconfig=kubeconfig) as first:
         first.wait_until_usage(measured)
         wait_for(lambda: learned_pods(first) == 2 * len(cores), "every pod learned", first.process)
-        demand = {"handOver": {"url": first.url}}
+        demand = {"handOver": {"url": first.url, "timeout": "1m"}}
         with LoadAware(folder / "second", config={**common, "demand": demand}, kubeconfig=kubeconfig) as second:
             second.wait_until_usage(measured)
             told = second.process.log.read_text()

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import yaml
 
-from loadaware.doctor import examine
 from tests.parts.charts import CHART, helm
 from tests.parts.cluster import Cluster
 from tests.parts.kubernetes_api import ApiError
@@ -26,6 +25,9 @@ VALUES: dict[str, Any] = {
     "demand": {"stateFile": False, "handOver": False},
     "config": {"interval": "1s", "profiles": [{**THRESHOLD, "scorers": [{"name": "EntropicRisk"}]}]},
 }
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+LISTING = {"spec": {"resourceAttributes": {"verb": "list", "resource": "nodes"}}}
+"""May I list nodes? Asked, not tried: a refusal would be found in the audit log."""
 ASKING = ("authentication.k8s.io", "authorization.k8s.io")
 """Who am I, what may I do: everybody may ask that."""
 
@@ -35,6 +37,9 @@ def installed(cluster: Cluster) -> Iterator[dict[str, Any]]:
     """The release is there; its configuration."""
     where = [f"--kubeconfig={cluster.control_plane.kubeconfig}", f"--namespace={NAMESPACE}"]
     helm("install", "loadaware", CHART, *where, "--create-namespace", values=VALUES)
+    account = cluster.control_plane.api_as(cluster.control_plane.service_account_token(NAMESPACE, "loadaware"))
+    wait_for(lambda: account.create(REVIEWS, LISTING)["status"]["allowed"], "the role to take effect")
+    account.close()
     data = cluster.api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/loadaware")["data"]
     yield yaml.safe_load(data["config.yaml"])
     helm("uninstall", "loadaware", *where)
@@ -68,7 +73,7 @@ def test_the_calls_that_it_makes_are_those_of_its_role_and_doctor_agrees(
             return {right for right in made if right[0] not in ASKING}
 
         made = wait_for(used, "every call that it may make", loadaware.process)
-        found = examine(str(loadaware.config_file), str(kubeconfig), None, loadaware.url)
+        found = loadaware.examined(kubeconfig)
     refused = {call for call in cluster.audit.calls_of(NAMESPACE, "loadaware") if call.status in (401, 403)}
     assert refused == set()
     assert made == allowed

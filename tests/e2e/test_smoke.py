@@ -132,7 +132,7 @@ def test_pods_avoid_a_hot_node_measured_by_prometheus_and_a_burst_spreads_over_t
     ):
         config = {**SPREADING, "source": {"type": "Prometheus", "url": prometheus.url, "rateWindow": "5s"}}
         with LoadAware(folder, config=config, kubeconfig=control_plane.kubeconfig) as loadaware:
-            loadaware.wait_until_measured(set(cores))
+            loadaware.wait_until_usage(cores)
             names = api.add_pods((f"pod-{number}" for number in range(12)), requests=REQUESTS)
             with control_plane.start_scheduler(loadaware.schedule_config()):
                 placed = Counter(api.nodes_of(names).values())

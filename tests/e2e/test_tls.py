@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import requests
 
-from loadaware.doctor import ServerFiles, examine
+from loadaware.doctor import ServerFiles
 from tests.parts.certificates import Authority, KeyPair
 from tests.parts.control_plane import ControlPlane
 from tests.parts.hammer import Hammer
@@ -92,17 +92,12 @@ def test_both_sides_check_each_other_and_certificates_are_renewed_under_load_wit
                 wait_for(lambda: guarded.in_force() >= renewal, "the new certificate", loadaware.process)  # noqa: B023 - called at once
                 wait_for(lambda: hammer.answered > answered + 50, "calls to go on", loadaware.process)  # noqa: B023 - called at once
         assert hammer.failures == []
-        asked: dict[str, Any] = {"json": question(), "verify": str(authority), "timeout": 5}
+        asked: dict[str, Any] = {"json": question(), "verify": str(authority), "timeout": 30}
         assert requests.post(f"{loadaware.url}/prioritize", **asked, cert=(str(ours.certificate), str(ours.key))).ok
         with pytest.raises(requests.ConnectionError):  # for lack of a certificate alone
             requests.post(f"{loadaware.url}/prioritize", **asked)
-        found = examine(
-            str(loadaware.config_file),
-            str(control_plane.kubeconfig),
-            None,
-            loadaware.url,
-            files=ServerFiles(str(authority), str(ours.certificate), str(ours.key)),
-        )
+        files = ServerFiles(str(authority), str(ours.certificate), str(ours.key))
+        found = loadaware.examined(control_plane.kubeconfig, files)
     verdicts = {finding.what: finding.verdict for finding in found}
     assert verdicts["loadaware server"] == "ok", found
     assert verdicts["loadaware server requests"] == "ok"

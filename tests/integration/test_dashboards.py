@@ -44,7 +44,7 @@ def filled(query: str) -> str:
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
     """Scrapes a demo that ends with the test, or by itself."""
     folder, port = tmp_path_factory.mktemp("dashboards"), free_port()
-    options = ["--port", str(port), "--nodes", "12", "--speed", "240", "--duration", "110"]
+    options = ["--port", str(port), "--nodes", "12", "--speed", "240", "--duration", "1800"]
     demo = Process("demo", [sys.executable, "-m", "loadaware", "demo", *options], folder / "logs")
     with demo, PrometheusServer(folder, scrape_targets=[f"127.0.0.1:{port}"]) as server:
         wait_for(lambda: server.query("rate(loadaware_requests_total[15s]) > 0"), "the demo to be asked", demo)

@@ -377,7 +377,8 @@ def child_of(process_id: int) -> int:
 
 
 def ask(running: LoadAware, *names: str) -> dict[str, int]:
-    answer = httpx.post(f"{running.url}/prioritize", content=arguments(*names), trust_env=False)
+    url = f"{running.url}/prioritize"
+    answer = httpx.post(url, content=arguments(*names), trust_env=False, timeout=PATIENCE_SECONDS)
     assert answer.status_code == 200
     return {host["Host"]: host["Score"] for host in answer.json()}
 

@@ -8,14 +8,18 @@ from pathlib import Path
 
 import httpx
 
-from tests.parts.processes import Process, free_port, wait_for
+from tests.parts.processes import PATIENCE_SECONDS, Process, free_port, wait_for
 
 STATE = "nodes: [{name: a, capacity: {cpu: 4}, usage: {cpu: {mean: 10%}}}]"
 
 
+def get(url: str, **headers: str) -> httpx.Response:
+    return httpx.get(url, headers=headers, trust_env=False, timeout=PATIENCE_SECONDS)
+
+
 def answers(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/healthz", trust_env=False).status_code == 200
+        return get(f"{url}/healthz").status_code == 200
     except httpx.TransportError:
         return False
 
@@ -33,10 +37,10 @@ def test_two_ports_serve_what_is_theirs_and_end_together(tmp_path: Path) -> None
     extender, page = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{people}"
     with serving(tmp_path, "--port", str(port), "--people-port", str(people)) as process:
         wait_for(lambda: answers(extender) and answers(page), "both ports", process)
-        assert f"what is for people is on port {people}" in httpx.get(f"{extender}/nodes").json()["error"]
-        assert httpx.get(f"{page}/nodes").json()["nodes"][0]["name"] == "a"
-        assert httpx.get(page, headers={"accept": "text/html"}).text.startswith("<!doctype html>")
-        with httpx.stream("GET", f"{page}/live") as stream:
+        assert f"what is for people is on port {people}" in get(f"{extender}/nodes").json()["error"]
+        assert get(f"{page}/nodes").json()["nodes"][0]["name"] == "a"
+        assert get(page, accept="text/html").text.startswith("<!doctype html>")
+        with httpx.stream("GET", f"{page}/live", trust_env=False, timeout=PATIENCE_SECONDS) as stream:
             next(stream.iter_lines())
             process.stop()
     assert not answers(extender)
@@ -47,7 +51,7 @@ def test_a_port_alone_serves_everything(tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{(port := free_port())}"
     with serving(tmp_path, "--port", str(port)) as process:
         wait_for(lambda: answers(url), "the port", process)
-        assert [httpx.get(f"{url}{path}").status_code for path in ("/nodes", "/metrics", "/watcher")] == [200] * 3
+        assert [get(f"{url}{path}").status_code for path in ("/nodes", "/metrics", "/watcher")] == [200] * 3
 
 
 def test_a_people_s_port_that_is_taken_is_one_line_before_anything_starts(tmp_path: Path) -> None:

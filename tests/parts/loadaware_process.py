@@ -15,10 +15,15 @@ import requests
 import yaml
 from requests.adapters import HTTPAdapter
 
+from loadaware.doctor import ServerFiles, examine
+from loadaware.doctor.bounded import Limits
+from loadaware.doctor.finding import Finding
 from tests.parts.certificates import KeyPair
 from tests.parts.processes import PATIENCE_SECONDS, NotYetError, Process, free_port, wait_for
 
-TIMEOUT_SECONDS = 5.0
+TIMEOUT_SECONDS = 30.0
+LIMITS = Limits(whole_seconds=4 * PATIENCE_SECONDS, check_seconds=PATIENCE_SECONDS, call_seconds=TIMEOUT_SECONDS)
+SHIPPED_TIMEOUT = "httpTimeout: 2s"
 
 
 class _Named(HTTPAdapter):
@@ -105,10 +110,18 @@ class LoadAware:
         """A POST of JSON, as kube-scheduler sends it."""
         return self._session.post(self.url + path, json=dict(body), timeout=TIMEOUT_SECONDS)
 
-    def schedule_config(self, *options: str, url: str | None = None) -> str:
-        """What `loadaware schedule-config` prints for this process, or for another address that leads to it."""
+    def schedule_config(self, *options: str, url: str | None = None, timeout: str = "30s") -> str:
+        """What `loadaware schedule-config` prints for this process, or for another address that leads to it; but
+        kube-scheduler is more patient than it would be with that, so that it does without nobody on a slow machine.
+        """
         plain = ["--url", url or self.url, "--no-leader-elect", "--kubeconfig-path", ""]
-        return self.command("schedule-config", "--config", str(self.config_file), *plain, *options)
+        printed = self.command("schedule-config", "--config", str(self.config_file), *plain, *options)
+        assert SHIPPED_TIMEOUT in printed
+        return printed.replace(SHIPPED_TIMEOUT, f"httpTimeout: {timeout}")
+
+    def examined(self, kubeconfig: Path, files: ServerFiles | None = None) -> list[Finding]:
+        """What `loadaware doctor` finds of it, without hurry."""
+        return examine(str(self.config_file), str(kubeconfig), None, self.url, LIMITS, files=files)
 
     def command(self, *arguments: str) -> str:
         """What a `loadaware` command prints; any exit code but 0 raises."""

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import requests
 
-TIMEOUT_SECONDS = 10.0
+TIMEOUT_SECONDS = 30.0
 
 
 @dataclass(frozen=True)

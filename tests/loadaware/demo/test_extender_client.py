@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loadaware.demo.extender_client import HttpExtender, NoAdvice
+from tests.parts.processes import PATIENCE_SECONDS
 
 POD: dict[str, Any] = {"metadata": {"name": "web-1"}}
 NODES = ["a", "b", "c"]
@@ -66,7 +67,7 @@ def extender() -> Iterator[Extender]:
 
 @pytest.fixture
 def client(extender: Extender) -> Iterator[HttpExtender]:
-    client = HttpExtender(extender.url, weight=2, timeout_seconds=2.0)
+    client = HttpExtender(extender.url, weight=2, timeout_seconds=PATIENCE_SECONDS)
     yield client
     client.close()
 

@@ -11,6 +11,7 @@ from loadaware.demo.side import Side
 from loadaware.simulation.cluster import SimulatedCluster
 from loadaware.simulation.noise import Ints
 from loadaware.simulation.scenario import Scenario
+from tests.parts.processes import wait_for
 
 
 class Favouring:
@@ -110,10 +111,7 @@ def test_the_scheduling_thread_serves_both_sides_and_ends_when_told(scenario: Sc
     thread.start()
     for side in sides:
         side.advance(scenario.settings.start + 300.0)
-    for _ in range(500):
-        if all(side.view().waiting == 0 for side in sides):
-            break
-        stopping.wait(0.01)
+    wait_for(lambda: all(side.view().waiting == 0 for side in sides), "every pod to be placed")
     stopping.set()
     thread.join()
     assert schedulers[0].placed == schedulers[1].placed > 0

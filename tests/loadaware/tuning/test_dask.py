@@ -21,7 +21,7 @@ from loadaware.tuning.space import parse_space
 from tests.loadaware.recorded_runs import packed_history
 from tests.loadaware.tuning.known_best import CASES, Valley, valley_space
 from tests.loadaware.tuning.test_search import told
-from tests.parts.processes import wait_for
+from tests.parts.processes import PATIENCE_SECONDS, wait_for
 
 distributed: Any = pytest.importorskip("distributed")
 
@@ -48,7 +48,7 @@ def scaled(cluster: Any, workers: int) -> str:
     """The address, once there are at least so many workers."""
     cluster.scale(workers)
     with distributed.Client(cluster, set_as_default=False) as client:
-        client.wait_for_workers(workers, timeout=60)
+        client.wait_for_workers(workers, timeout=PATIENCE_SECONDS)
     return str(cluster.scheduler_address)
 
 
