@@ -7,6 +7,7 @@ Ctrl-C is the parent's business: workers never hear of it.
 import multiprocessing
 import signal
 import socket
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -182,7 +183,8 @@ class DaskCrew:
             raise ConfigError("--dask", "", problem, "it is the scheduler's, such as tcp://127.0.0.1:8786") from error
         try:
             self._check(source)
-            self._source = self._client.submit(_given, source, pure=False)
+            with warnings.catch_warnings(action="ignore"):  # that recorded days are large: they are sent but once
+                self._source = self._client.submit(_given, source, pure=False)
         except OSError as error:
             self.close()
             raise ConfigError("--dask", "", f"the cluster at {self._address} went away: {error}") from error

@@ -12,6 +12,7 @@ from deploy import make
 from loadaware.config import Config, MetricsServerSource, PrometheusSource, parse
 from loadaware.doctor.access import CLUSTER, METRICS
 from loadaware.extender.people import features
+from loadaware.observer_process import ENDING_SECONDS
 from loadaware.profiles import adviser_settings
 from loadaware.quantities import Duration
 from loadaware.schedule_config import schedule_configuration
@@ -180,14 +181,14 @@ def test_two_replicas_stand_apart_and_one_may_go() -> None:
 
 @pytest.mark.parametrize(
     ("server", "seconds"),
-    [({}, 30), ({"leaving": "1m30s"}, 5 + 90 + 10 + 10), ({"leaving": "0s", "drain": "500ms"}, 5 + 0 + 1 + 10)],
+    [({}, 35), ({"leaving": "1m30s"}, 5 + 90 + 10 + 15), ({"leaving": "0s", "drain": "500ms"}, 5 + 0 + 1 + 15)],
 )
 def test_the_kubelet_waits_for_as_long_as_leaving_and_the_last_requests_may_take(server: Values, seconds: int) -> None:
     found = rendered({"config": {"server": server}})
     pod = workload(found)["spec"]["template"]["spec"]
     section = configuration(found).server
     hook = container(found)["lifecycle"]["preStop"]["sleep"]["seconds"]
-    assert pod["terminationGracePeriodSeconds"] == seconds >= hook + section.leaving + section.drain
+    assert pod["terminationGracePeriodSeconds"] == seconds >= hook + section.leaving + section.drain + ENDING_SECONDS
 
 
 def test_services_find_the_pods_by_their_labels_and_the_port_by_its_name() -> None:

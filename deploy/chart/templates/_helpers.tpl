@@ -166,7 +166,7 @@ app.kubernetes.io/component: second-scheduler
 {{- $server := .Values.config.server | default dict -}}
 {{- $leaving := include "loadaware.seconds" (get $server "leaving" | default "5s") | int -}}
 {{- $drain := include "loadaware.seconds" (get $server "drain" | default "10s") | int -}}
-{{- add (include "loadaware.preStopSeconds" . | int) $leaving $drain 10 -}}
+{{- add (include "loadaware.preStopSeconds" . | int) $leaving $drain 15 -}}
 {{- end -}}
 
 {{- /* What changes only with a restart, as a fingerprint. */ -}}
