@@ -193,7 +193,8 @@ def run_all(
                 finished(trial)
         except KeyboardInterrupt:
             running.close()
-            raise Stopped(len(outcomes), len(trials)) from None
+            kept, _ = split(list(trials), store)
+            raise Stopped(len({**outcomes, **kept}), len(trials)) from None
     return outcomes
 
 
