@@ -2,6 +2,7 @@
 
 import multiprocessing
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,8 +57,7 @@ def test_a_program_is_built_once_and_then_taken_from_the_cache(workshop: Worksho
 
 
 def test_two_processes_that_ask_together_share_one_build(workshop: Workshop) -> None:
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(2) as pool:
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         first, second = pool.map(binary, ["etcd", "etcd"])
     assert first == second
     assert workshop.builds == 1
