@@ -156,9 +156,10 @@ class Worker:
         return self.trial, told
 
     def stop(self) -> None:
-        """End the process, in the middle of a run if need be."""
+        """End the process, in the middle of a run if need be; one without a run ends as nobody listens any more."""
         self.connection.close()
-        self._process.terminate()
+        if self.trial is not None:
+            self._process.kill()  # it has nothing to lose, and one that handles SIGTERM could hang in doing so
         self._process.join()
 
 
